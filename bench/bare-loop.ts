@@ -1,8 +1,8 @@
-// The least that a crawl can be made of with the same libraries: a set of URLs, a number of requests
-// at a time, `new URL` for each link. It stores nothing, asks no robots.txt, waits for nobody and
-// forgets everything at its end: what it takes is what HTTP and HTML cost, and the measure of what a
-// crawler adds to them. Run by `rivals.ts`, once for each client:
-//   node bench/bare-loop.ts got|http|undici THREADS SEED
+// The least that a crawl needs with the same libraries: a set of URLs, a number of requests at a
+// time, `new URL` for each link. It stores nothing, reads no robots.txt and keeps no delay. So its
+// cost is that of HTTP and HTML, and a crawler's additional cost is measured against it.
+// `rivals.ts` runs it once for each client:
+// node bench/bare-loop.ts got|http|undici THREADS SEED
 
 import http from 'node:http';
 import path from 'node:path';
@@ -29,7 +29,7 @@ async function clientOf(name: string, threads: number): Promise<Get> {
           request.on('error', reject);
         });
     case 'undici': {
-      // Of the rivals' own package, which is installed only when they are run.
+      // From the package of the rivals, which is installed only when they run.
       const file = path.join(import.meta.dirname, 'rivals/node_modules/undici/index.js');
       const { request } = (await import(pathToFileURL(file).href)) as {
         request(url: string): Promise<{ body: { text(): Promise<string> } }>;

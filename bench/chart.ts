@@ -1,20 +1,20 @@
-// Horizontal bars as SVG, for a page that is read on light and on dark ground: colours follow the
-// reader's preference, the ground stays clear. Bars say the median, a line across their end the
-// spread, and every figure is there as text. Called by `rivals.ts`.
+// Horizontal bars as SVG, for a page on a light or dark background: colours follow the reader's
+// preference, and the background is transparent. Bars show the median, a line across their end
+// shows the spread, and every figure is also text.
 
 export interface Bar {
   readonly title: string;
   readonly value: number;
   readonly least: number;
   readonly most: number;
-  /** In the colour of what the chart is about. */
+  /** Drawn in the colour of the subject of the chart. */
   readonly isOwn: boolean;
 }
 
 const width = 860;
 const rowHeight = 26;
 const barHeight = 16;
-/** Room for titles on the left and figures on the right. */
+/** Space for titles on the left and figures on the right. */
 const left = 290;
 const right = 90;
 const top = 44;

@@ -1,7 +1,6 @@
-// One crawl of the synthetic web by a cluster of real agents, and what it used: the run behind the
-// figures of copies and of settling. Processes, ports, files and the wait for the end are those of
-// the chaos tests; nothing is broken here. The web is served by the benchmark's own process, whose
-// time is not counted.
+// One crawl of the synthetic web by a cluster of real agents, and the resources that it used: the
+// basis of the figures of copies and settling. It uses processes, ports and files of the chaos
+// tests, without faults. The benchmark's own process serves the web, and its time does not count.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -15,7 +14,7 @@ import type { ProbeReport } from './probe.ts';
 import type { Counts } from './probe-counts.ts';
 
 const probe = path.join(import.meta.dirname, 'probe.ts');
-/** A crawl that takes longer has failed; one takes some seconds. */
+/** A crawl takes some seconds. A longer one has failed. */
 const crawlMsMax = 120_000;
 
 export interface CrawlOptions {
@@ -24,32 +23,32 @@ export interface CrawlOptions {
   readonly delayMs: number;
   readonly threads: number;
   readonly durability: 'power' | 'process';
-  /** Whether pages are archived; as configured by default where it is not given. */
+  /** Whether pages are archived; by default as in the config. */
   readonly warc?: boolean;
-  /** How closely to look on: the life of each page costs a little by itself. */
+  /** What to observe. Following each page has a small cost itself. */
   readonly follow: 'agent' | 'pages' | 'counts';
 }
 
 export interface CrawlFigures {
   readonly pages: number;
   readonly seconds: number;
-  /** Of all agents together, from when each began to take part. */
+  /** Of all agents together, from the moment when each began to take part. */
   readonly crawlCpuMs: number;
-  /** Of all agents together, before. */
+  /** Of all agents together, before that. */
   readonly startCpuMs: number;
   readonly agents: readonly ProbeReport[];
   readonly load: number;
 }
 
-/** A web whose pages all answer at once and for good: waits and retries measure nothing. */
+/** A web without slow or failing pages: waits and retries would disturb the figures. */
 export async function benchWeb(hosts: number, pages: number): Promise<RunningWeb> {
   return startWeb({ hosts, pages, port: 0, seed: 1, shares: { flaky: 0, slow: 0 } });
 }
 
 /**
- * Crawls a web of its own to the end.
+ * Crawls its own web to the end.
  *
- * @throws where the crawl was not complete and polite: its figures would mean nothing
+ * @throws if the crawl was not complete and polite, because its figures would mean nothing
  */
 export async function crawlOnce(
   size: { readonly hosts: number; readonly pages: number },
@@ -79,7 +78,7 @@ export async function crawlOnce(
   }
 }
 
-/** A cluster that is gone, with its files, when `use` has ended or this process exits. */
+/** A cluster that is removed with its files when `use` has ended or this process exits. */
 export async function withCluster<T>(
   options: ClusterOptions,
   use: (cluster: Cluster) => Promise<T>,
@@ -90,7 +89,7 @@ export async function withCluster<T>(
     options,
   );
   const forget = undoAtExit(() => {
-    // Kills at once; only its promise takes time that an exit does not have.
+    // Kills at once. Only its promise would need time that an exit does not have.
     void cluster.powerLoss();
     removeTree(path.dirname(cluster.config));
   });
@@ -141,14 +140,14 @@ export function sentBy(agents: readonly ProbeReport[]): Map<string, Sent> {
   return sums;
 }
 
-/** What a page cost, in counts that hardly depend on how fast the machine is. */
+/** The cost of a page, in counts that hardly depend on the speed of the machine. */
 export interface PageCost extends Counts {
-  /** Without heartbeats, which time brings and not pages. */
+  /** Without heartbeats, which depend on time and not on pages. */
   readonly messages: number;
   readonly bytes: number;
 }
 
-/** All agents together; the crawl must have been one that counted. */
+/** All agents together. The crawl must have counted. */
 export function costPerPage({ agents, pages }: CrawlFigures): PageCost {
   const sum = (of: (counts: Counts) => number) =>
     agents.reduce((s, { counts }) => s + (counts ? of(counts) : Number.NaN), 0) / pages;

@@ -1,7 +1,6 @@
-// What the crawls of all contenders come to: medians over the rounds with their spread, each one's
-// speed as a share of the bare loop's in the same round, and what was asked for of ubiring. Speed is
-// pages per core-second, since pages per second depend on what else the machine does. Pure; called
-// by `rivals.ts`.
+// The results of the crawls of all contenders: medians over the rounds with their spread, the speed
+// of each as a share of the bare loop's speed in the same round, and the targets for ubiring. Speed
+// is pages per core-second, because pages per second depend on other load of the machine. Pure.
 
 import { bareId } from './contenders.ts';
 import type { Table } from './report.ts';
@@ -10,7 +9,7 @@ import { figureText, ratios, type Spread, spread, spreadText } from './sample.ts
 /** One crawl of the whole web that fetched every page. */
 export interface Crawl {
   readonly cpuMs: number;
-  /** Of a crawl of one page in the same round: what starting and ending takes. */
+  /** The same for a crawl of one page in the same round: the cost of start and end. */
   readonly startCpuMs: number;
   readonly seconds: number;
   readonly rssBytesMax: number;
@@ -22,29 +21,29 @@ export interface Series {
   readonly id: string;
   readonly title: string;
   readonly keeps: string;
-  /** By round; null where it failed. */
+  /** By round; null if it failed. */
   readonly crawls: (Crawl | null)[];
-  /** Why there are no figures, or fewer. */
+  /** Why figures are missing. */
   readonly failures: string[];
 }
 
-/** Pages per core-second in each round, over those of another in the same round. */
+/** Pages per core-second in each round, divided by those of the other in the same round. */
 export function speedOver(one: Series | undefined, other: Series | undefined): number[] {
   const cpu = (series: Series | undefined) => series?.crawls.map((c) => c?.cpuMs ?? Number.NaN);
   return ratios(cpu(other) ?? [], cpu(one) ?? []).filter((ratio) => !Number.isNaN(ratio));
 }
 
-/** Milliseconds of processor time a page, everything included. */
+/** Milliseconds of processor time per page, start and end included. */
 export function cpuPerPage({ crawls }: Series, pages: number): number[] {
   return crawls.flatMap((crawl) => (crawl ? [crawl.cpuMs / pages] : []));
 }
 
-/** The same without what a crawl of one page takes. */
+/** The same without the cost of a crawl of one page. */
 function cpuBeyondStart({ crawls }: Series, pages: number): number[] {
   return crawls.flatMap((c) => (c ? [(c.cpuMs - c.startCpuMs) / (pages - 1)] : []));
 }
 
-/** Fastest first; those without figures last. */
+/** Fastest first. Contenders without figures are last. */
 export function bySpeed(series: readonly Series[], pages: number): Series[] {
   const cpu = (one: Series) => spread(cpuPerPage(one, pages)).median;
   return series.toSorted((a, b) => (cpu(a) || Infinity) - (cpu(b) || Infinity));
@@ -92,7 +91,7 @@ interface Target extends Pair {
   readonly least: number;
 }
 
-/** Shares of another's speed in the same run (issue 5). */
+/** The required shares of another contender's speed in the same run. */
 const targets: readonly Target[] = [
   ...withBothClients({ over: bareId, least: 0.8 }),
   ...withBothClients({ over: 'spider-rs', least: 1 }),
@@ -106,12 +105,12 @@ const targets: readonly Target[] = [
   { of: 'ubiring-4', over: 'ubiring-1', least: 1 / 1.15 },
 ];
 
-/** What is asked of one agent, with got and with Node's own client. */
+/** The target for one agent, with got and with Node's own client. */
 function withBothClients(target: Omit<Target, 'of'>): Target[] {
   return ['ubiring-1', 'ubiring-1-node'].map((of) => ({ of, ...target }));
 }
 
-/** What was asked for; a row only where both were measured. */
+/** The targets. A pair has a row only if both were measured. */
 export function targetTable(all: readonly Series[]): Table {
   const rows = targets.flatMap((pair) => {
     const speeds = speedOfPair(all, pair);
@@ -123,7 +122,7 @@ export function targetTable(all: readonly Series[]): Table {
   return { title: 'What was asked for, by pairs of the same round:', columns, rows };
 }
 
-/** What ubiring cannot pass: its libraries by themselves, and processes that share nothing. */
+/** The limits of ubiring: its libraries alone, and processes that share nothing. */
 const limits: readonly Pair[] = [
   { of: 'bare-http', over: 'spider-rs' },
   { of: bareId, over: 'spider-rs' },
@@ -133,7 +132,7 @@ const limits: readonly Pair[] = [
   { of: 'ubiring-4', over: 'ubiring-4-apart' },
 ];
 
-/** The limits, in the same run; a row only where both were measured. */
+/** The limits in the same run. A pair has a row only if both were measured. */
 export function limitTable(all: readonly Series[]): Table {
   const rows = limits.flatMap((pair) => {
     const speeds = speedOfPair(all, pair);
@@ -143,8 +142,8 @@ export function limitTable(all: readonly Series[]): Table {
 }
 
 /**
- * For a page of the documentation: medians alone, ubiring apart from the others, and beside each of
- * those what was asked for.
+ * Tables for a page of the documentation: only medians, ubiring separate from the others, and the
+ * target beside each of those.
  */
 export function pageTables(all: readonly Series[], pages: number): Table[] {
   const sorted = bySpeed(all, pages);

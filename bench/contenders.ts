@@ -1,7 +1,7 @@
-// Who takes part in the comparison: how each is started on a web from one seed, what it leaves out
-// that others do, and what must be installed for it. All get the same number of requests at a time;
-// none waits between requests. Rivals are set up in their favour, each as its file in `rivals/`
-// says. Run by `rivals.ts`.
+// The contenders of the comparison: how each is started on a web from one seed, which features it
+// lacks, and what must be installed for it. All use the same number of requests at a time, and none
+// waits between requests. Rivals are configured in their favour, as their files in `rivals/`
+// explain.
 
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -11,14 +11,14 @@ import { launchedAgent } from './launched.ts';
 import type { Program } from './metered-process.ts';
 import { freePorts } from './ports.ts';
 
-/** A crawl that is about to begin. */
+/** The parameters of a crawl that is about to begin. */
 export interface Scene {
-  /** Empty, for whatever the contender keeps. */
+  /** Empty, for the files of the contender. */
   readonly directory: string;
   readonly seed: string;
-  /** First page of every host. */
+  /** The first page of every host. */
   readonly hosts: readonly string[];
-  /** Requests at a time; of a cluster, those of each agent. */
+  /** Requests at a time; for a cluster, those of each agent. */
   readonly threads: number;
 }
 
@@ -27,20 +27,20 @@ export interface Contender {
   readonly id: string;
   readonly title: string;
   readonly keeps: string;
-  /** One program for each agent; they run at the same time. */
+  /** One program for each agent. They run at the same time. */
   readonly programs: (scene: Scene) => Promise<Program[]>;
-  /** What is not here and how to install it; null if nothing is missing. */
+  /** What is missing and how to install it; null if nothing is missing. */
   readonly missing: () => string | null;
 }
 
 const rivals = path.join(import.meta.dirname, 'rivals');
 const node = process.execPath;
-/** Debian's own Python: packages of the system are not seen by another one on the PATH. */
+/** Debian's own Python, because another one on the PATH does not see the packages of the system. */
 const python = '/usr/bin/python3';
 
 const nothing = 'nothing';
 
-// As `launch` does, whose agents find the code compiled that earlier ones have compiled.
+// Like `launch`, whose agents reuse the compiled code of earlier ones.
 enableCompileCache();
 
 /** The program to which the others are compared. */
@@ -109,7 +109,9 @@ function bare(client: string, title: string): Contender {
   };
 }
 
-/** `light` has no copies and no archive, `safe` one copy of everything and all pages in WARC. */
+/**
+ * `light` has no copies and no archive. `safe` has one copy of everything and all pages in WARC.
+ */
 function ubiring(
   agents: number,
   mode: 'light' | 'safe',
@@ -136,9 +138,9 @@ function ubiring(
 }
 
 /**
- * Crawls that run at the same time and know nothing of one another: each has its share of the hosts,
- * and a seed on each of them. What they cost more than one crawl is the price of several processes;
- * what a cluster of as many agents costs more than they do, that of being a cluster.
+ * Independent crawls at the same time. Each has its share of the hosts and a seed on each of them.
+ * Their additional cost over one crawl is the price of several processes. The additional cost of a
+ * cluster of as many agents over them is the price of being a cluster.
  */
 function apart(crawls: number): Contender {
   return {
@@ -164,7 +166,7 @@ function apart(crawls: number): Contender {
   };
 }
 
-/** Defaults wherever they do not say to wait. */
+/** Defaults, except for keys that make a crawl wait. */
 function configOf(
   ports: readonly number[],
   isSafe: boolean,
@@ -194,7 +196,7 @@ function script(file: string, scene: Scene, more: readonly string[] = []): Progr
   };
 }
 
-/** Everywhere on loopback, as many connections as asked for, no limit of their rate or the depth. */
+/** All of loopback, the given number of connections, no limit of their rate or the depth. */
 function httrackFlags(threads: number): string[] {
   const limits = ['--disable-security-limits', '-%c0', '-A0', '-r100', `-c${threads}`];
   return ['-O', '.', '-q', '-%v0', '-I0', '-e', '+127.*', ...limits];

@@ -1,8 +1,8 @@
-// What copies cost: processor time per page with one backup and with two over that with none, and
-// what the cluster sends per page for it. The crawls compared follow one another, the same web to
-// each, and their ratio is taken pair by pair, so that whatever else the machine does falls on
-// both. Time before an agent takes part is left out: it is the subject of `start.ts`.
-//   node bench/copies.ts [--agents 2] [--runs 3] [--hosts 50] [--pages 40] [--json]
+// The cost of copies: processor time per page with one and two backups relative to none, and the
+// messages that the cluster sends for each page. Compared crawls of the same web follow one
+// another, and ratios are taken pair by pair, so that other load of the machine affects both. The
+// time before an agent takes part does not count; `start.ts` measures it.
+// node bench/copies.ts [--agents 2] [--runs 3] [--hosts 50] [--pages 40] [--json]
 
 import { hostsMax } from '../test/web/options.ts';
 import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
@@ -11,13 +11,13 @@ import { command, progress, type Report, type Table } from './report.ts';
 import { ratios, spread, spreadText } from './sample.ts';
 import { sentPerPage, trafficTable } from './traffic-table.ts';
 
-/** The most that one copy may cost over none (issue 3, cost). */
+/** Maximum cost of one copy relative to none. */
 const ratioMax = 1.15;
 
 const flags = {
   /** 0: two agents, then four. */
   agents: whole(0, 0, 64),
-  /** Crawls of each kind. */
+  /** Number of crawls of each kind. */
   ...{ runs: 3, hosts: whole(50, 1, hostsMax), pages: 40, delay: whole(10, 0) },
   ...{ threads: whole(16, 1, threadsMax), power: zeroOrOne(1) },
 };
@@ -41,7 +41,7 @@ await command('copies', flags, async (given): Promise<Report> => {
   const { hosts, pages, delay: delayMs, threads } = given;
   const durability = given.power === 1 ? 'power' : 'process';
   for (let run = 1; run <= given.runs; run++) {
-    // Every other round the other way, so that a drift of the machine favours nobody.
+    // Every other round in reverse order, so that a drift of the machine favours none.
     for (const one of run % 2 === 1 ? series : series.toReversed()) {
       const { agents, backups } = one;
       const crawl = await crawlOnce(
@@ -74,7 +74,7 @@ function titleOf({ agents, backups }: Pick<Series, 'agents' | 'backups'>): strin
 
 type Measured = Series & { readonly over: readonly number[] };
 
-/** Processor milliseconds a page, all agents together. */
+/** Processor milliseconds per page, all agents together. */
 function cpuOf({ crawlCpuMs, pages }: CrawlFigures): number {
   return crawlCpuMs / pages;
 }

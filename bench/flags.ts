@@ -1,31 +1,31 @@
-// The flags of the commands of this folder: whole numbers within bounds and texts, each with its
-// default. Read from a command line, explained for `--help`, and written back as the command line
-// that gives the same figures. What is wrong is told in one line that names the flag, the value and
-// the remedy. Pure; called by `report.ts`, the bounds by each command.
+// The flags of the commands in this folder: whole numbers within bounds and texts, each with its
+// default. They are read from a command line, explained for `--help`, and written back as the
+// command line that gives the same figures. An error is one line with the flag, the value and the
+// remedy. Pure.
 
 import { parseArgs } from 'node:util';
 
-/** A whole number, its default within bounds. */
+/** A whole number with its default and its bounds. */
 export interface WholeNumber {
   readonly preset: number;
   readonly least: number;
   readonly most: number;
 }
 
-/** What a benchmark can be told, with its default; a mere number is at least 1. */
+/** The flags of a benchmark with their defaults. A plain number is at least 1. */
 export type Flags = Readonly<Record<string, number | string | WholeNumber>>;
 export type Given<F extends Flags> = {
   readonly [Name in keyof F]: F[Name] extends string ? string : number;
 };
 
-/** What a user can mend: printed as one line, and the command ends with 2. */
+/** An error that the user can correct: printed as one line, and the command ends with 2. */
 export class UsageError extends Error {}
 
 const mostOfAll = 9_999_999;
-/** Of an agent's threads, as the config has it. */
+/** Maximum of an agent's threads, as in the config. */
 export const threadsMax = 4096;
 
-/** A flag with other bounds than 1 and more than anyone waits for. */
+/** A flag with other bounds than 1 and the general maximum. */
 export function whole(preset: number, least: number, most = mostOfAll): WholeNumber {
   return { preset, least, most };
 }
@@ -35,7 +35,7 @@ export function zeroOrOne(preset: 0 | 1): WholeNumber {
   return { preset, least: 0, most: 1 };
 }
 
-/** @throws UsageError where a flag is unknown, or its value is none that it takes */
+/** @throws UsageError if a flag is unknown or its value is invalid */
 export function readFlags<F extends Flags>(
   flags: F,
   argv: readonly string[],
@@ -47,7 +47,7 @@ export function readFlags<F extends Flags>(
       ...Object.fromEntries(Object.keys(flags).map((name) => [name, text])),
       json: { type: 'boolean' },
     },
-    // Its own messages name no remedy.
+    // The messages of parseArgs name no remedy.
     ...{ strict: false, allowPositionals: true, tokens: true },
   });
   const given: Record<string, number | string> = {};
@@ -98,7 +98,7 @@ function allowed(flag: Flags[string]): string {
   return most === 1 ? `${least} or 1` : `a whole number from ${least} to ${most}`;
 }
 
-/** What `--help` prints: every flag with its default and what it takes. */
+/** The text of `--help`: every flag with its default and its values. */
 export function helpText(name: string, flags: Flags): string {
   const rows: (readonly [string, string])[] = Object.entries(flags).map(([flag, of]) => [
     `--${flag} ${presetOf(of) === '' ? "''" : presetOf(of)}`,
@@ -111,8 +111,8 @@ export function helpText(name: string, flags: Flags): string {
 }
 
 /**
- * The command line that measures the same again. `--write` is left out: it says where figures go,
- * not how they come about.
+ * The command line that repeats the measurement. It omits `--write`, which only says where figures
+ * go.
  */
 export function commandLine<F extends Flags>(name: string, flags: F, given: Given<F>): string {
   const changed = Object.entries(flags).flatMap(([flag, of]) => {

@@ -1,10 +1,10 @@
-// What slow hosts cost the others: a crawl in which a third of the hosts takes five seconds over each
-// answer, beside one in which they answer at once, in turn. Told are, of the other hosts alone, how
-// long they took from first to last page, and how long each of their requests came after the one
-// before had ended, which is the delay and whatever it waited besides.
-//   node bench/head-of-line.ts [--hosts 60] [--pages 40] [--slow-ms 5000] [--threads 64]
-//     [--delay 300] [--rounds 3] [--json]
-// That they cost nothing is tested by counts in test/integration/head-of-line.test.ts.
+// The cost of slow hosts for the others. It compares, alternately, a crawl in which a third of the
+// hosts takes five seconds for each answer with one in which they answer at once. It reports, for
+// the other hosts only, the time from first to last page, and the time between the end of a request
+// and the next one, which is the delay plus any other wait.
+// node bench/head-of-line.ts [--hosts 60] [--pages 40] [--slow-ms 5000] [--threads 64]
+// [--delay 300] [--rounds 3] [--json]
+// test/integration/head-of-line.test.ts tests by counts that slow hosts cost nothing.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -18,7 +18,7 @@ import { figureText, ratios, spread, spreadText } from './sample.ts';
 import { type Asked, startSlowWeb } from './slow-web.ts';
 
 const flags = {
-  /** A third of them is slow; each has an address of one network. */
+  /** A third of them is slow. Each has an address of one network. */
   hosts: whole(60, 3, 254),
   pages: 40,
   /** An agent waits ten seconds for an answer. */
@@ -29,7 +29,7 @@ const flags = {
 };
 type Given = Readonly<Record<keyof typeof flags, number>>;
 
-/** The first page and one more, each with its wait, after a robots.txt that takes as long. */
+/** The first page and another one, each with its wait, after a robots.txt that takes as long. */
 const slowPages = 2;
 const crawlMsMax = 120_000;
 const main = path.resolve(import.meta.dirname, '../agent/main.ts');
@@ -70,7 +70,7 @@ await command('head-of-line', flags, async (given): Promise<Report> => {
   };
 });
 
-/** Every other round the other way, so that a drift of the machine favours nobody. */
+/** Every other round in reverse order, so that a drift of the machine favours none. */
 function inTurn(round: number, calm: Crawl[], slow: Crawl[], slowMs: number) {
   const both = [['at once', calm, 0] as const, ['slow', slow, slowMs] as const];
   return round % 2 === 1 ? both : both.toReversed();

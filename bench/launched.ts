@@ -1,4 +1,4 @@
-// Agents as `launch` starts them, for benchmarks that must be the parent of each process themselves.
+// Agents as `launch` starts them, for benchmarks that must be the parent of each process.
 
 import path from 'node:path';
 import { type AgentProgram, agentProgram } from '../agent/cli/agent/agent-environment.ts';
@@ -8,7 +8,7 @@ import { formatProblems } from '../config/file/problem.ts';
 
 /**
  * @param file - a config that lists its agents
- * @throws where it is none
+ * @throws if it does not
  */
 export function readConfig(file: string): ResolvedConfig {
   const loaded = loadConfig(path.resolve(file), { cwd: path.dirname(file) });
@@ -19,7 +19,7 @@ export function readConfig(file: string): ResolvedConfig {
   return { ...config, unplaced: [], strangers: [], cluster: { ...config.cluster, agents } };
 }
 
-/** @returns how `launch` would start that agent of the config */
+/** @returns the program with which `launch` would start that agent of the config */
 export function launchedAgent(file: string, id: string): AgentProgram {
   return agentProgram({ config: readConfig(file), id });
 }

@@ -1,7 +1,6 @@
-// What a benchmark must not leave behind: processes that it started and directories that it made.
-// Each is noted here as it comes into being; whatever is still noted when this process exits, by a
-// signal or by an error that nobody caught, is killed and removed. All of it happens at once, within
-// the exit, so that nothing new can be started meanwhile. Called by whoever starts a process here.
+// Prevents that a benchmark leaves processes or directories behind. Each is registered when it is
+// created. When this process exits, by a signal or an uncaught error, whatever is still registered
+// is killed and removed, synchronously within the exit, so that nothing new can start meanwhile.
 
 import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
@@ -9,16 +8,15 @@ import os from 'node:os';
 import path from 'node:path';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** Processes that were killed just now may still write, which fails a removal. */
+/** Processes that were just killed may still write, which makes a removal fail. */
 const removal = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const;
 
 const noted = new Set<() => void>();
 
 /**
- * Has something undone when this process exits, unless it is forgotten before. The last one noted
- * is undone first.
+ * Registers an undo for the exit of this process. The last registered one runs first.
  *
- * @returns what forgets it, for when it was undone otherwise
+ * @returns a function that cancels the undo, for when it was done otherwise
  */
 export function undoAtExit(undo: () => void): () => void {
   if (noted.size === 0) watch();
@@ -28,12 +26,14 @@ export function undoAtExit(undo: () => void): () => void {
   };
 }
 
-/** Kills the process at the exit of this one, if it still runs. */
+/** Kills the process at the exit of this one if it is still running. */
 export function killAtExit(child: ChildProcess, kill?: () => void): void {
   child.once('close', undoAtExit(kill ?? (() => void child.kill('SIGKILL'))));
 }
 
-/** A new directory with what removes it; it is gone when this process is. */
+/**
+ * A new directory with a function that removes it. It is also removed at the exit of this process.
+ */
 export function temporaryDirectory(): { readonly directory: string; readonly remove: () => void } {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-bench-'));
   const undo = () => removeTree(directory);
@@ -45,14 +45,14 @@ export function temporaryDirectory(): { readonly directory: string; readonly rem
   return { directory, remove };
 }
 
-/** Also where others, just killed, have not yet stopped writing to it. */
+/** Removes the directory even if processes that were just killed still write to it. */
 export function removeTree(directory: string): void {
   fs.rmSync(directory, removal);
 }
 
 /**
- * Only while something is noted: else a signal ends this process by itself, even in the middle of
- * a computation that lets no handler run.
+ * Active only while something is registered. Otherwise a signal ends this process directly, even
+ * during a computation that lets no handler run.
  */
 function watch(): void {
   for (const signal of signals) process.on(signal, exitBy);
@@ -64,7 +64,7 @@ function unwatch(): void {
   process.off('exit', undoAll);
 }
 
-/** As a shell tells of a program that a signal ended. */
+/** Exits with the code that shells use for a program ended by a signal. */
 function exitBy(_signal: NodeJS.Signals, number: number): void {
   process.exit(128 + number);
 }
@@ -74,7 +74,7 @@ function undoAll(): void {
     try {
       undo();
     } catch (error) {
-      // The others must be undone all the same.
+      // The other undos must run nevertheless.
       process.stderr.write(`left behind: ${String(error)}\n`);
     }
   }

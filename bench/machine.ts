@@ -1,6 +1,6 @@
-// What a figure was measured on: without the processor, its number and the load beside it, a figure
-// of time says little. Nothing in it names the machine. Printed by every command of this folder,
-// above its table and in its JSON.
+// The machine of a measurement: without the processor, the number of cores and the load, a time
+// means little. It contains no name of the machine. Every command in this folder prints it above
+// its table and in its JSON.
 
 import os from 'node:os';
 
@@ -10,7 +10,9 @@ export interface Machine {
   readonly memoryGiB: number;
   readonly node: string;
   readonly system: string;
-  /** Processes that ran or wanted to, on average over the last minute, when this was asked. */
+  /**
+   * Average number of running or waiting processes during the last minute, at the time of the call.
+   */
   readonly load: number;
 }
 
@@ -26,7 +28,7 @@ export function machine(): Machine {
   };
 }
 
-/** The load as it is now; beside each figure, since others may use the machine meanwhile. */
+/** The current load, shown beside each figure, because others may use the machine meanwhile. */
 export function loadNow(): number {
   return Math.round((os.loadavg()[0] ?? 0) * 10) / 10;
 }

@@ -1,7 +1,6 @@
-// Runs programs to their end and tells what they used, with all their children: processor time as
-// the kernel sums it up for the shell that waited for them, memory as the largest sum of what the
-// processes had at one moment. Nothing is loaded into them, so that any program can be compared
-// with any other. Called by `rivals.ts` for each crawl.
+// Runs programs to their end and reports their resources, children included: processor time as the
+// kernel sums it up for the waiting shell, memory as the largest sum over the processes at one
+// moment. Nothing is loaded into them, so any program can be compared with any other.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,27 +11,30 @@ export interface Program {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** What it reads on stdin; nothing by default. */
+  /** Its stdin; empty by default. */
   readonly input?: string;
 }
 
 export interface Used {
   /** User and system time of all processes and threads. */
   readonly cpuMs: number;
-  /** Resident, all processes together; NaN where there is no /proc. */
+  /** Resident memory of all processes together; NaN if there is no /proc. */
   readonly rssBytesMax: number;
-  /** Those that did not end with 0, with the end of what they said. */
+  /** Programs that did not end with 0, with the end of their output. */
   readonly failures: readonly string[];
 }
 
 const sampleMs = 100;
-/** Of what a program says, for the message if it fails. */
+/** Maximum characters of a program's output in the error message. */
 const saidMax = 4_000;
 
 /** `times` prints a line for the shell itself and one for the children that it waited for. */
 const shell = '"$@"; code=$?; times >&3; exit $code';
 
-/** Runs all of them at the same time; those that run after `limitMs` are killed, and so failures. */
+/**
+ * Runs all programs at the same time. Programs still running after `limitMs` are killed and count
+ * as failures.
+ */
 export async function runMetered(programs: readonly Program[], limitMs: number): Promise<Used> {
   const runs = programs.map(startOne);
   const memory = new MemoryWatch(runs.map(({ child }) => child.pid ?? 0));
@@ -61,7 +63,7 @@ interface OneEnd {
   readonly said: string;
 }
 
-/** Each in a process group of its own, by which its children are found, and ended with it. */
+/** Starts each in its own process group, which identifies its children and is ended with it. */
 function startOne({ command, cwd, env, input = '' }: Program): {
   child: ChildProcess;
   ended: Promise<OneEnd>;
@@ -73,7 +75,7 @@ function startOne({ command, cwd, env, input = '' }: Program): {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   });
   child.stdin?.on('error', () => {}).end(input);
-  // A signal to this process, from a terminal as well, does not reach another group.
+  // A signal to this process, even from a terminal, does not reach another group.
   killAtExit(child, () => killGroup(child));
   let said = '';
   let times = '';
@@ -86,7 +88,7 @@ function startOne({ command, cwd, env, input = '' }: Program): {
     times += bytes.toString();
   });
   const ended = once(child, 'close').then(([code]): OneEnd => {
-    // A program that was killed leaves its shell to be killed with it, which then tells no time.
+    // If a program is killed, its shell is killed as well and prints no times.
     const cpuMs = code === 0 ? childrenCpuMs(times) : 0;
     return { code: code as number | null, cpuMs, said };
   });
@@ -103,9 +105,9 @@ function killGroup({ pid, exitCode }: ChildProcess): void {
 }
 
 /**
- * User and system time on the second line of what `times` of a shell prints.
+ * User and system time on the second line of the output of the shell's `times`.
  *
- * @throws where it is no such output
+ * @throws if it is no such output
  */
 export function childrenCpuMs(times: string): number {
   const line = times.trim().split('\n')[1] ?? '';
@@ -114,7 +116,7 @@ export function childrenCpuMs(times: string): number {
   return parts.reduce((sum, [, m, s]) => sum + Number(m) * 60_000 + Number(s) * 1000, 0);
 }
 
-/** The largest sum of the memory of some process groups, their shells left out. */
+/** The largest sum of the memory of some process groups, without their shells. */
 class MemoryWatch {
   readonly #groups: ReadonlySet<number>;
   most = Number.NaN;
@@ -136,7 +138,7 @@ class MemoryWatch {
 
   #rssOf(pid: number): number {
     try {
-      // The name, in parentheses, may hold anything; then state, parent and group.
+      // The name, in parentheses, may contain anything. State, parent and group follow.
       const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
       const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
       if (!this.#groups.has(group)) return 0;

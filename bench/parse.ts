@@ -1,8 +1,8 @@
-// What the parsing thread does with a page, part by part, on one thread and without a network: the
-// pages of the web of `rivals.ts`, each parsed as the agent does it, and as little as a crawler can
-// do with htmlparser2, which is to read the links and resolve them. The parts leave out what is
-// between them, so they are less than the whole.
-//   node bench/parse.ts [--rounds 5] [--pages 400] [--bytes 20500] [--json]
+// The work of the parsing thread for a page, part by part, on one thread and without a network.
+// Pages of the web of `rivals.ts` are parsed as in an agent, and with the minimum that a crawler
+// needs htmlparser2 for: reading the links and resolving them. The sum of the parts is less than
+// the whole, because work between them is omitted.
+// node bench/parse.ts [--rounds 5] [--pages 400] [--bytes 20500] [--json]
 
 import { hash } from 'node:crypto';
 import fs from 'node:fs';
@@ -22,7 +22,7 @@ const flags = { rounds: 5, pages: 400, bytes: whole(20_500, 1000, 1_000_000) };
 
 const url = 'http://127.9.0.1:8000/s1/p1.html';
 const contentType = 'text/html; charset=utf-8';
-/** Once for nothing, so that all code is compiled. */
+/** Warm-up rounds, so that all code is compiled. */
 const warmUps = 3;
 
 interface Page {

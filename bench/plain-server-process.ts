@@ -1,7 +1,7 @@
-// The web server of a machine without nginx: all files in memory, told apart by the address that
-// the client connected to, and a log in nginx's format, written at the end. A process of its own,
-// so that its time is nobody's. Started by `plain-server.ts`:
-//   node bench/plain-server-process.ts ROOT PORT LOG
+// The web server for a machine without nginx. It holds all files in memory, distinguishes hosts by
+// the address of the connection, and writes a log in nginx's format at the end. It is a separate
+// process, so that its time counts for no crawler. `plain-server.ts` starts it:
+// node bench/plain-server-process.ts ROOT PORT LOG
 
 import fs from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,7 +1,7 @@
-// Serves the files of a plain web on all its addresses for the length of one crawl, and tells
-// afterwards what was asked for and when. nginx does it where it is installed, since it takes next
-// to nothing of the machine from the crawler; else a process of this benchmark's own does. Each
-// crawl has a server of its own, so that none inherits connections or a log.
+// Serves the files of a plain web on all its addresses during one crawl, and reports the requests
+// afterwards. It uses nginx if installed, because nginx takes almost nothing of the machine from
+// the crawler, else a process of this benchmark. Each crawl has its own server, so that none
+// inherits connections or a log.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { killAtExit } from './leftovers.ts';
 
 export interface Served {
-  /** Address and path of all that was answered with 200. */
+  /** Address and path of everything that was answered with 200. */
   readonly places: ReadonlySet<string>;
   /** All requests, whatever the answer. */
   readonly requests: number;
@@ -21,14 +21,14 @@ export interface Served {
 }
 
 export interface RunningServer {
-  /** Ends the server; then its log is whole. */
+  /** Ends the server, which completes its log. */
   stop(): Promise<Served>;
 }
 
 export type ServerKind = 'nginx' | 'node';
 
 const program = path.join(import.meta.dirname, 'plain-server-process.ts');
-/** nginx listens within milliseconds, the other one when it has read all files. */
+/** nginx listens within milliseconds, the other server after it has read all files. */
 const listenMsMax = 30_000;
 
 export function serverHere(): ServerKind {
@@ -39,7 +39,7 @@ export function serverHere(): ServerKind {
  * Serves `root/ADDRESS/PATH` at every loopback address.
  *
  * @param scratch - an empty directory for the server's own files
- * @throws where it does not come to listen
+ * @throws if it does not start to listen
  */
 export async function startServer(
   kind: ServerKind,
@@ -80,7 +80,7 @@ function startNode(root: string, port: number, log: string): ChildProcess {
   return spawn(process.execPath, [program, root, String(port), log], { stdio: 'ignore' });
 }
 
-/** One process, the log in memory for as long as it fits, no file opened twice. */
+/** One process, the log buffered in memory, and a cache of open files. */
 function nginxConfig(root: string, port: number, log: string): string {
   const scratch = path.dirname(log);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

@@ -1,8 +1,8 @@
-// The web that all contenders crawl: static pages of ordinary HTML, so that no crawler is measured
-// by how it copes with awkward ones, and a server has only files to send. Hosts form a tree, the
-// pages of a host another, so that every page has a way in; further links are drawn at random, in
-// the three ways in which pages write them. Written to a directory once and served by
-// `plain-server.ts`; what is in it follows from its size and a seed.
+// The web that all contenders crawl: static pages of ordinary HTML, so that awkward pages do not
+// matter and the server only sends files. The hosts form a tree, and so do the pages of each host,
+// so every page can be reached. Further links are random, in the three usual forms. It is written
+// to a directory once and served by `plain-server.ts`. Its contents follow from its size and a
+// seed.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,26 +10,26 @@ import { draw, drawOne } from '../test/web/draw.ts';
 
 export interface PlainWebSize {
   readonly hosts: number;
-  /** Of all hosts together; a multiple of `hosts`. */
+  /** Pages of all hosts together, a multiple of `hosts`. */
   readonly pages: number;
-  /** Of one page, about. */
+  /** Approximate size of a page. */
   readonly bodyBytes: number;
 }
 
-/** Children of a host, and of a page: 10,000 pages on 200 hosts are at most nine links away. */
+/** Children of a host and of a page: 10,000 pages on 200 hosts are at most nine links away. */
 const fan = 3;
-/** Links of a page, those of the tree among them: as many as on the pages of a documentation. */
+/** Links of a page, tree links included: as many as on pages of documentation. */
 const nearLinks = 30;
 const farLinks = 8;
 const directories = 7;
 
 export class PlainWeb {
   readonly size: PlainWebSize;
-  /** Of every host, one after the other. */
+  /** The addresses of all hosts in order. */
   readonly addresses: readonly string[];
   readonly port: number;
 
-  /** Throws where the pages cannot be shared out evenly. */
+  /** Throws if the pages cannot be distributed evenly. */
   constructor(size: PlainWebSize, port: number) {
     const { hosts, pages } = size;
     if (hosts < 1 || hosts > 254 || pages % hosts !== 0 || pages < hosts) {
@@ -44,7 +44,7 @@ export class PlainWeb {
     return this.#url(0, 0);
   }
 
-  /** Address and path of every page, as the server's log has them: `127.9.0.1/s1/p1.html`. */
+  /** Address and path of every page, as in the server's log: `127.9.0.1/s1/p1.html`. */
   places(): Set<string> {
     const places = new Set<string>();
     for (const address of this.addresses) {
@@ -77,7 +77,7 @@ export class PlainWeb {
     return `http://${this.addresses[i]}:${this.port}${pathOf(k)}`;
   }
 
-  /** ASCII alone, so that a character is a byte. */
+  /** Only ASCII, so that a character is a byte. */
   #html(i: number, k: number): string {
     const links = this.#links(i, k);
     const head =
@@ -133,7 +133,7 @@ function anchor(href: string, ...numbers: readonly number[]): string {
   return `<a href="${href}" title="${sentence(...numbers, 7, 2)}">${sentence(...numbers, 8, 3)}</a>`;
 }
 
-/** The last number is how many words, the others are what they are drawn from. */
+/** The last number is the number of words. The others seed the draw. */
 function sentence(...numbers: readonly number[]): string {
   const count = numbers.at(-1) ?? 1;
   return Array.from({ length: count }, (_, n) => drawOne(words, seed, ...numbers, n)).join(' ');
@@ -144,5 +144,5 @@ const text =
   'so that no server is asked twice at once whatever the others do while an agent that ends ' +
   'leaves its hosts to those that come after it in the order that all of them can compute';
 const words = text.split(' ') as [string, ...string[]];
-/** Drawn once: pages are made of them, in another order each. */
+/** Drawn once. Pages consist of them, each in another order. */
 const passages = Array.from({ length: 500 }, (_, n) => sentence(n, 44)) as [string, ...string[]];

@@ -1,6 +1,6 @@
-// Ports for what is started later, by tests and benchmarks: below the range from which the system
-// takes those of outgoing connections. One from that range may be gone before its program starts,
-// or while it is stopped, for crawls make many connections.
+// Ports for programs that tests and benchmarks start later, below the system's range for outgoing
+// connections. Crawls make many connections, so a port of that range may be taken before its
+// program starts or while it is stopped.
 
 import net from 'node:net';
 
@@ -8,10 +8,10 @@ const portFirst = 11_000;
 const portLast = 31_999;
 const portBlock = 100;
 const portBlocks = (portLast + 1 - portFirst) / portBlock;
-/** Processes that run beside one another begin at different places. */
+/** Processes that run in parallel begin at different ports. */
 let next = portFirst + (process.pid % portBlocks) * portBlock;
 
-/** Ports at which nobody listens, at any address; all different. Throws where there are not so many. */
+/** Distinct ports at which no program listens at any address. Throws if there are not enough. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let tries = 0; ports.length < count && tries < portLast - portFirst; tries++) {

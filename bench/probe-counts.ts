@@ -1,30 +1,29 @@
-// Counts what an agent asks of SQLite, of the system and of the memory, which hardly depends on how
-// fast the machine is: a page that begins to cost a statement, a system call or an allocation more
-// shows here, however busy the machine. It wraps the driver's own methods, from without. Loaded by
-// `probe.ts`; read by `cost.ts` and by the test that guards these figures.
+// Counts the SQLite statements, system calls and allocations of an agent, which hardly depend on
+// the speed of the machine. An additional statement, system call or allocation per page shows here
+// even on a busy machine. It wraps the driver's own methods from outside. `probe.ts` loads it.
 
 import { subscribe } from 'node:diagnostics_channel';
 import fs from 'node:fs';
 import v8 from 'node:v8';
 import Database from 'better-sqlite3';
 
-/** Of the agent's whole life, unless a difference was taken. */
+/** Counts over the agent's whole run, unless a difference was taken. */
 export interface Counts {
-  /** Prepared statements that were run, begin and commit not among them. */
+  /** Prepared statements that were run, without begin and commit. */
   readonly statements: number;
   readonly transactions: number;
-  /** Of TCP, to web servers; peers are connected to from elsewhere. */
+  /** TCP connections to web servers, without those to peers. */
   readonly connections: number;
-  /** Reads and writes of files, sockets and wake-ups between threads, which depend on how these run. */
+  /** Reads and writes of files, sockets and thread wake-ups, which depend on scheduling. */
   readonly reads: number;
   readonly writes: number;
-  /** Bytes of these writes: state, archive, log and all that was sent. */
+  /** Bytes of these writes: state, archive, log and everything sent. */
   readonly writtenBytes: number;
-  /** Of the main thread's JavaScript heap, up to the last collection of garbage. */
+  /** Allocations in the main thread's JavaScript heap, up to the last garbage collection. */
   readonly allocatedBytes: number;
 }
 
-/** Begins to count; to be called before the agent opens its state. */
+/** Starts to count. Call it before the agent opens its state. */
 export function countAll(): () => Counts {
   const sqlite = countStatements();
   const heap = new Allocations();
@@ -77,7 +76,7 @@ function systemCalls() {
   return { reads: of('syscr'), writes: of('syscw'), writtenBytes: of('wchar') };
 }
 
-/** What the heap gained between collections, from the end of one to the beginning of the next. */
+/** The growth of the heap from the end of each collection to the start of the next. */
 class Allocations {
   #profiler = new v8.GCProfiler();
   #bytes = 0;

@@ -1,7 +1,7 @@
-// Follows pages through a living agent: when a page was fetched, when it was settled, when all its
-// backups had it, and where the time went meanwhile. It wraps public methods of the agent's parts,
-// from without, so that the product carries no clock for a benchmark. What it times is its own
-// agent's side; what an agent does for others shows in the waits of these. Loaded by `probe.ts`.
+// Follows pages through a running agent: when a page was fetched, when it was settled, when all its
+// backups had it, and where the time went. It wraps public methods of the agent's parts from
+// outside, so that the product contains no clock for a benchmark. It measures its own agent's side
+// only; work of other agents shows in the waits. `probe.ts` loads it.
 
 import { Core } from '../agent/core/core.ts';
 import { Routing } from '../agent/core/exchange/routing.ts';
@@ -12,29 +12,31 @@ import { Transport } from '../agent/messaging/transport.ts';
 import { monotonicMs } from '../agent/runtime/clock.ts';
 import { SqliteStore } from '../agent/storage/sqlite-store.ts';
 
-/** Milliseconds, one entry a page or message; what was not over at the end is not in it. */
+/** Milliseconds, one entry per page or message. Unfinished ones are not included. */
 export interface PageTimes {
-  /** From the end of a page's response to the turn that records it: parsing, and the queue there. */
+  /** From the end of a page's response to the turn that records it: parsing and its queue. */
   readonly recordedMs: number[];
   /** From the end of a page's response to its *done* number: all its links are safe. */
   readonly settledMs: number[];
-  /** From there until every backup of its host has it. */
+  /** From then until every backup of its host has it. */
   readonly copiedMs: number[];
-  /** From the end of its response until then: as long would its death cost the page. */
+  /**
+   * From the end of its response until then: the time in which the agent's death costs the page.
+   */
   readonly safeMs: number[];
   /** From a message to its answer. */
   readonly rowsMs: number[];
   readonly urlsMs: number[];
-  /** From the making of an answer that waits for the disk to its sending. */
+  /** From the creation of an answer that waits for the disk to its sending. */
   readonly heldMs: number[];
-  /** From a batch of URLs, here as the owner, to the making of its answer. */
+  /** From a batch of URLs, received as the owner, to the creation of its answer. */
   readonly inboxMs: number[];
-  /** Commits that reached the disk, and how long each took. */
+  /** Durations of the commits that reached the disk. */
   readonly syncMs: number[];
   turns: number;
 }
 
-/** More are not kept: the figures are of benchmarks of minutes. */
+/** Maximum number of samples. Benchmarks run for minutes. */
 const samplesMax = 200_000;
 
 interface Settled {
@@ -43,7 +45,7 @@ interface Settled {
   readonly settledAt: number;
 }
 
-/** Wraps the agent's parts; to be called before the agent is made. */
+/** Wraps the agent's parts. Call it before the agent is created. */
 export function followPages(): PageTimes {
   const times: PageTimes = {
     ...{
@@ -67,7 +69,7 @@ function note(list: number[], ms: number): void {
   if (list.length < samplesMax) list.push(ms);
 }
 
-/** Tells when the agent begins to take part, and what it had sent when it ended. */
+/** Reports when the agent begins to take part, and what it had sent when it ended. */
 export function followAgent(tell: { started(): void; sent(byType: SentByType): void }): void {
   const { start } = Core.prototype;
   Core.prototype.start = function (now) {
@@ -81,7 +83,7 @@ export function followAgent(tell: { started(): void; sent(byType: SentByType): v
   };
 }
 
-/** From the response to the last copy. A page whose host moves meanwhile is left out. */
+/** From the response to the last copy. Pages whose host moves meanwhile are omitted. */
 function followCopies(times: PageTimes): void {
   const fetched = new Map<string, number>();
   const settled = new Map<string, Settled[]>();
@@ -124,9 +126,9 @@ function followCopies(times: PageTimes): void {
   };
 }
 
-/** Rows and URLs to their answers, and how long the answers given here were kept back. */
+/** Rows and URLs until their answers, and how long this agent held back its own answers. */
 function followMessages(times: PageTimes): void {
-  /** By kind, peer and number; emptied by the answers. */
+  /** By kind, peer and number. The answers remove entries. */
   const sent = new Map<string, number>();
   const received = new Map<string, number>();
   const made = new WeakMap<object, number>();

@@ -1,9 +1,9 @@
-// Preloaded into each agent of a benchmark (`node --import`): writes what the process used when it
-// ends. An agent is measured as it is shipped, from within, since a process that has ended can not
-// be asked, and sums over the life of a process include its threads. `UBIRING_PROBE` names the file
-// to write; `UBIRING_PROBE_FOLLOW=agent` tells the start from the crawl and counts messages, `pages`
-// follows each page as well, by `probe-pages.ts`, and `counts` counts what does not depend on the
-// clock, by `probe-counts.ts`. Read back by `cluster-run.ts` and `start.ts`.
+// Preloaded into each agent of a benchmark (`node --import`). It writes the resources of the
+// process when it ends. It measures from inside, because a process that has ended cannot be
+// queried, and sums over the whole process include its threads. `UBIRING_PROBE` names the output
+// file. `UBIRING_PROBE_FOLLOW=agent` separates the start from the crawl and counts messages,
+// `pages` also follows each page (`probe-pages.ts`), and `counts` counts what does not depend on
+// the clock (`probe-counts.ts`).
 
 import { writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -15,15 +15,15 @@ import type { PageTimes } from './probe-pages.ts';
 export interface ProbeReport {
   /** User and system time of all threads, in milliseconds. */
   readonly cpuMs: number;
-  /** As much of it as was used before the agent began to take part; null if it never did. */
+  /** The part of it before the agent began to take part; null if it never did. */
   readonly startCpuMs: number | null;
   readonly rssBytesMax: number;
-  /** 99th percentile of how late the event loop was since then, in milliseconds. */
+  /** 99th percentile of the event-loop delay since then, in milliseconds. */
   readonly loopLateMs: number;
   readonly sent: SentByType;
-  /** Only where pages were followed. */
+  /** Only if pages were followed. */
   readonly pages: PageTimes | null;
-  /** Only where they were asked for; from when the agent began to take part. */
+  /** Only if requested; from the moment when the agent began to take part. */
   readonly counts: Counts | null;
 }
 
@@ -31,7 +31,7 @@ const file = process.env.UBIRING_PROBE;
 /** As the agent itself measures it. */
 const loopStepMs = 10;
 
-/** The parsing threads load this, too: they are counted with their process. */
+/** The parsing threads load this as well, but they count with their process. */
 if (isMainThread && file !== undefined) await observe(file);
 
 async function observe(path: string): Promise<void> {
@@ -59,7 +59,7 @@ async function observe(path: string): Promise<void> {
   process.on('exit', () => {
     const rssBytesMax = process.resourceUsage().maxRSS * 1024;
     const counts = counting?.sinceStart() ?? null;
-    // The histogram has the whole time from one step to the next.
+    // The histogram contains the whole time from one step to the next.
     const loopLateMs = Math.max(0, loop.percentile(99) / 1e6 - loopStepMs);
     const report: ProbeReport = { cpuMs: cpuMs(), rssBytesMax, loopLateMs, ...seen, counts };
     writeFileSync(path, JSON.stringify(report));

@@ -1,6 +1,6 @@
-// What every command of this folder has in common on the command line: its flags, `--help` and
-// `--json`, the command line and the machine above the figures, the time that it all took, and how
-// it ends. Figures go to stdout, what is going on meanwhile to stderr.
+// The common parts of all commands in this folder: flags, `--help` and `--json`, the command line
+// and the machine above the figures, the total time, and the exit code. Figures go to stdout,
+// progress to stderr.
 
 import { renderTable } from '../agent/cli/common/output.ts';
 import { commandLine, type Flags, type Given, helpText, readFlags, UsageError } from './flags.ts';
@@ -9,23 +9,23 @@ import { machine, machineLine } from './machine.ts';
 export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
-  /** The first column is text, the others figures. */
+  /** The first column is text, the others are figures. */
   readonly rows: readonly (readonly string[])[];
 }
 
 export interface Report {
   readonly tables: readonly Table[];
-  /** Sentences below the tables: what was asked for and whether it holds. */
+  /** Sentences below the tables: the targets and whether they hold. */
   readonly remarks: readonly string[];
-  /** Sentences about what was asked for and could not be measured, so that there is no verdict. */
+  /** Sentences about targets that could not be measured, so that there is no verdict. */
   readonly lacking?: readonly string[];
   /** Everything measured, for `--json`. */
   readonly figures: unknown;
 }
 
 /**
- * Runs a benchmark as a command: reads its flags, measures, prints. Ends with 1 where figures are
- * lacking, and with 2, one line on stderr, where a flag is wrong.
+ * Runs a benchmark as a command: reads its flags, measures, prints. Exits with 1 if figures are
+ * missing, and with 2 and one line on stderr if a flag is wrong.
  *
  * @param flags - their defaults: `{ pages: 1000 }` is `--pages 1000`
  * @param measure - may throw a {@link UsageError} before it starts anything
@@ -63,7 +63,7 @@ export async function command<F extends Flags>(
   }
 }
 
-/** To stderr: how far it is. */
+/** Prints the progress to stderr. */
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
@@ -79,7 +79,7 @@ function tableText({ title, columns, rows }: Table): string {
   )}`;
 }
 
-/** As Markdown, the title above it as a line of its own. */
+/** As Markdown, with the title as a line above the table. */
 export function markdownTable({ title, columns, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const rule = `|${'---|'.repeat(columns.length)}`;
@@ -87,9 +87,9 @@ export function markdownTable({ title, columns, rows }: Table): string {
 }
 
 /**
- * A page with what stands between `<!-- name -->` and `<!-- end of name -->` replaced.
+ * The page with the text between `<!-- name -->` and `<!-- end of name -->` replaced.
  *
- * @throws where the page has no such lines
+ * @throws if the page has no such lines
  */
 export function replaceSection(page: string, name: string, text: string): string {
   const [first, last] = [`<!-- ${name} -->\n`, `<!-- end of ${name} -->`];

@@ -1,10 +1,10 @@
-// ubiring beside other crawlers and beside the bare loop of its libraries, on one machine and one
-// web: all of them crawl the same pages from the same seed, one after the other, in several rounds.
-// Each crawl must have fetched every page, by the server's log, or there is no figure. Rivals that
-// are not here are left out and named; those of npm are installed first, into `bench/rivals`.
-//   node bench/rivals.ts [--rounds 3] [--pages 10000] [--hosts 200] [--threads 64]
-//     [--only ubiring-1,bare-got] [--install 1] [--write 0] [--json]
-// `--write 1` puts the result into docs/BENCHMARKS.md and docs/benchmarks.svg. Ends with 1 where
+// Compares ubiring with other crawlers and with the bare loop of its libraries, on one machine and
+// one web. All crawl the same pages from the same seed, one after the other, in several rounds. A
+// crawl gets a figure only if it fetched every page according to the server's log. Missing rivals
+// are skipped and named; those from npm are installed first, into `bench/rivals`.
+// node bench/rivals.ts [--rounds 3] [--pages 10000] [--hosts 200] [--threads 64]
+// [--only ubiring-1,bare-got] [--install 1] [--write 0] [--json]
+// `--write 1` writes the result into docs/BENCHMARKS.md and docs/benchmarks.svg. Exits with 1 if
 // ubiring or a bare loop did not fetch every page.
 
 import fs from 'node:fs';
@@ -33,7 +33,7 @@ import { spread } from './sample.ts';
 
 const flags = {
   rounds: 3,
-  /** Of one page nothing is left without the start. */
+  /** With one page nothing would remain without the start. */
   pages: whole(10_000, 2),
   hosts: whole(200, 1, 254),
   ...{ bytes: 20_500, threads: whole(64, 1, threadsMax) },
@@ -69,7 +69,7 @@ await command('rivals', flags, async (given): Promise<Report> => {
     const one = stage(new PlainWeb({ hosts: 1, pages: 1, bodyBytes }, port), directory);
     const all = chosen.map((contender) => ({ contender, series: seriesOf(contender) }));
     for (let round = 1; round <= rounds; round++) {
-      // Every other round the other way, so that a drift of the machine favours nobody.
+      // Every other round in reverse order, so that a drift of the machine favours none.
       for (const { contender, series } of round % 2 === 1 ? all : all.toReversed()) {
         await measure(contender, series, { whole, one, directory, server, threads });
       }
@@ -85,7 +85,7 @@ await command('rivals', flags, async (given): Promise<Report> => {
     const lacking = series.every(({ crawls }) => crawls.every((crawl) => crawl === null))
       ? ['Nothing was measured: no crawler that was asked for is here and fetched every page.']
       : [];
-    // A rival may fail on a page or two; what is of this project may not.
+    // A rival may miss a page or two, but the programs of this project must not.
     if (series.some(({ id, failures }) => /^(ubiring|bare)/.test(id) && failures.length > 0)) {
       process.exitCode = 1;
     }
@@ -104,7 +104,7 @@ function stage(web: PlainWeb, directory: string): Stage & { readonly bytesPerPag
   return { web, root, ...web.write(root) };
 }
 
-/** All, or those that are named. */
+/** All contenders, or the named ones. */
 function choose(only: string): readonly Contender[] {
   if (only === '') return contenders;
   const names = only.split(',').filter((name) => name !== '');
@@ -128,8 +128,9 @@ function seriesOf({ id, title, keeps }: Contender): Series {
 }
 
 /**
- * From the registry alone, no scripts run: what cannot be installed is left out like Debian's. Not
- * `npm ci`: by some versions of npm a lock file lacks the platforms that spider-rs does not have.
+ * Installs from the registry only, without scripts. Contenders that cannot be installed are
+ * skipped. It does not use `npm ci`, because with some versions of npm a lock file lacks the
+ * platforms that spider-rs does not support.
  */
 async function installRivals(): Promise<void> {
   const cwd = path.join(import.meta.dirname, 'rivals');
@@ -148,7 +149,7 @@ interface Setting {
   readonly threads: number;
 }
 
-/** One crawl of one page, one of all pages. */
+/** One crawl of one page, and one of all pages. */
 async function measure(contender: Contender, series: Series, setting: Setting): Promise<void> {
   try {
     const start = await crawl(contender, setting.one, setting);
@@ -174,7 +175,7 @@ async function measure(contender: Contender, series: Series, setting: Setting): 
   }
 }
 
-/** Throws where a page is missing, or a program failed. */
+/** Throws if a page is missing or a program failed. */
 async function crawl(
   contender: Contender,
   { web, root }: Stage,

@@ -1,8 +1,7 @@
-// The arithmetic of measured figures: medians and quantiles rather than means, since one disturbed
-// run must not decide, and the spread beside each, without which a difference says nothing. Pure.
-// Used by every command of this folder.
+// The arithmetic of measured figures: medians and quantiles instead of means, because one disturbed
+// run must not decide, and the spread of each, without which a difference means nothing. Pure.
 
-/** A median with what lies around it. */
+/** A median with its spread. */
 export interface Spread {
   readonly count: number;
   readonly median: number;
@@ -24,7 +23,7 @@ export function quantile(sorted: readonly number[], share: number): number {
   return low + (high - low) * (at - Math.floor(at));
 }
 
-/** Of values in any order; all `NaN` where there are none. */
+/** Of values in any order; all `NaN` if there are none. */
 export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   return {
@@ -36,13 +35,13 @@ export function spread(values: readonly number[]): Spread {
   };
 }
 
-/** Each value of the one over its partner of the other: what a pair shared cancels out. */
+/** Each value divided by its partner of the other series, which cancels common effects. */
 export function ratios(of: readonly number[], over: readonly number[]): number[] {
   const count = Math.min(of.length, over.length);
   return Array.from({ length: count }, (_, k) => (of[k] ?? Number.NaN) / (over[k] ?? Number.NaN));
 }
 
-/** `1.23`, and `-` where there was nothing to measure. */
+/** `1.23`, or `-` if nothing was measured. */
 export function figureText(value: number, digits = 2): string {
   return Number.isNaN(value) ? '-' : value.toFixed(digits);
 }

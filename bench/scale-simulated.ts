@@ -1,14 +1,14 @@
 // Messages and bytes per page of clusters that are too large for one machine, on virtual time. Some
-// four links of each page go to hosts drawn at random, so that nearly all are of other agents where
-// there are many: what links cost can grow up to a message for each such link, and no further.
-//   node bench/scale-simulated.ts [--most 32] [--hosts 8] [--pages 12] [--links 4] [--backups 1]
+// four links of each page lead to random hosts, so in a large cluster nearly all belong to other
+// agents. The cost of links can grow up to one message for each such link, but no further.
+// node bench/scale-simulated.ts [--most 32] [--hosts 8] [--pages 12] [--links 4] [--backups 1]
 
 import { whole } from './flags.ts';
 import { command, progress, type Report } from './report.ts';
 import { type Simulated, simulate } from './simulated-crawl.ts';
 
 const flags = {
-  /** Agents: 1, 2, 4 and so on up to this; each doubling takes some three times as long. */
+  /** Agents: 1, 2, 4 and so on up to this. Each doubling takes some three times as long. */
   most: 32,
   ...{ hosts: 8, pages: 12, links: whole(4, 0), backups: whole(1, 0, 16), seed: whole(1, 0) },
 };

@@ -1,8 +1,8 @@
-// What a cluster costs over one agent: the same web crawled by more and more agents, and per page
-// the processor time, the messages, and the counts that do not depend on the clock. Messages must
-// not grow with the number of agents: beyond a few, nearly every link to another host already goes
-// to another agent, so that all that grows is the number of messages that share the links of a page.
-//   node bench/scale.ts [--most 8] [--backups 1] [--runs 1] [--hosts 60] [--pages 50] [--json]
+// The cost of a cluster relative to one agent: more and more agents crawl the same web, and it
+// reports processor time, messages and clock-independent counts per page. Messages must not grow
+// with the number of agents: beyond a few agents nearly every link to another host already goes to
+// another agent, and only the number of messages that share the links of a page grows.
+// node bench/scale.ts [--most 8] [--backups 1] [--runs 1] [--hosts 60] [--pages 50] [--json]
 
 import { hostsMax } from '../test/web/options.ts';
 import { type CrawlFigures, costPerPage, crawlOnce, sentBy } from './cluster-run.ts';
@@ -11,7 +11,7 @@ import { command, progress, type Report } from './report.ts';
 import { spread, spreadText } from './sample.ts';
 import { trafficTable } from './traffic-table.ts';
 
-/** CPU per page of four agents over that of one (issue 5, item 4). */
+/** Maximum CPU per page of four agents relative to one. */
 const ratioMax = 1.15;
 
 const flags = {
@@ -81,7 +81,7 @@ await command('scale', flags, async (given): Promise<Report> => {
   return { tables, remarks: remarks(series), figures };
 });
 
-/** Processor milliseconds a page, all agents together. */
+/** Processor milliseconds per page, all agents together. */
 function cpuOf({ crawlCpuMs, pages }: CrawlFigures): number {
   return crawlCpuMs / pages;
 }
@@ -90,7 +90,7 @@ function heartbeatsPerSecond({ agents, seconds }: CrawlFigures): number {
   return (sentBy(agents).get('HEARTBEAT')?.messages ?? 0) / agents.length / seconds;
 }
 
-/** Of the agent whose event loop was latest. */
+/** The delay of the agent with the slowest event loop. */
 function loopLateMs({ agents }: CrawlFigures): number {
   return Math.max(...agents.map((agent) => agent.loopLateMs));
 }

@@ -1,8 +1,8 @@
-// How long a fetched page could still be lost with its agent: from the end of its response to its
-// being settled, and from there to its being at all its backups. Those in between are what a kill
-// costs. Below it, where the time goes: the round trips of URLs and rows, of which one to each peer
-// is on its way at a time, and what an answer waits for the disk.
-//   node bench/settle.ts [--agents 4] [--runs 3] [--hosts 40] [--pages 30] [--delay 50] [--json]
+// How long a fetched page could be lost with its agent: from the end of its response until it is
+// settled, and then until all its backups have it. A kill costs the pages in between. The lower
+// rows show where the time goes: the round trips of URLs and rows, one at a time to each peer, and
+// the time that an answer waits for the disk.
+// node bench/settle.ts [--agents 4] [--runs 3] [--hosts 40] [--pages 30] [--delay 50] [--json]
 
 import { hostsMax } from '../test/web/options.ts';
 import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
@@ -15,7 +15,7 @@ const flags = {
   ...{ agents: whole(4, 1, 64), backups: whole(1, 0, 16), runs: 3 },
   ...{ hosts: whole(40, 1, hostsMax), pages: 30, delay: whole(50, 0) },
   threads: whole(16, 1, threadsMax),
-  /** 1: commits survive a loss of power, as configured by default; 0: only that of the process. */
+  /** 1: commits survive a power loss, as by default; 0: only a crash of the process. */
   power: zeroOrOne(1),
 };
 
@@ -71,7 +71,7 @@ await command('settle', flags, async (given): Promise<Report> => {
       `${rate.toFixed(0)} pages a second together, loads ${runs.map(({ load }) => load).join(', ')}`,
       `Pages of one agent that are not safe yet, on average over a crawl: ${figureText(atRisk, 1)}.`,
     ],
-    // Without backups none was expected.
+    // Without backups no copies are expected.
     lacking: safe.length === 0 && backups > 0 ? ['No page was seen to be copied.'] : [],
     figures: { ...figures, pagesPerSecond: rate, atRisk, loads: runs.map(({ load }) => load) },
   };

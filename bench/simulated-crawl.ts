@@ -1,7 +1,6 @@
-// One crawl of a cluster on virtual time, and what its agents sent: real cores with real stores, as in
-// the tests of the protocol, so that the counts are the same on every machine and at every load. The
-// web grows with the cluster, each agent has the same work. Called by `scale-simulated.ts` and by the
-// test that guards these counts.
+// One crawl of a cluster on virtual time, and the messages of its agents. It uses real cores with
+// real stores, as in the tests of the protocol, so the counts do not depend on the machine or its
+// load. The web grows with the cluster, so each agent has the same work.
 
 import type { Envelope } from '../agent/core/protocol/messages.ts';
 import { encodeEnvelope } from '../agent/messaging/codec.ts';
@@ -10,19 +9,19 @@ import { HEARTBEAT_MS } from '../test/simulation/process.ts';
 import { Random } from '../test/simulation/random.ts';
 import type { Running } from '../test/simulation/running.ts';
 
-/** One in so many, which is prime to the numbers of agents. */
+/** One heartbeat in this many is measured. It is coprime to the numbers of agents. */
 const HEARTBEATS_MEASURED = 97;
 
-/** Of virtual time; a crawl takes a few seconds. */
+/** Limit in virtual time. A crawl takes a few seconds. */
 const crawlMsMax = 600_000;
 
 export interface SimulatedSize {
   readonly agents: number;
-  /** Of each agent. */
+  /** Hosts of each agent. */
   readonly hosts: number;
-  /** Of each host. */
+  /** Pages of each host. */
   readonly pages: number;
-  /** From each page to pages of any host. */
+  /** Links from each page to pages of any host. */
   readonly links: number;
   readonly backups: number;
   readonly seed: number;
@@ -38,9 +37,9 @@ export interface Simulated {
   readonly pages: number;
   /** Per page, by type, of all agents together. */
   readonly sent: Readonly<Record<string, Count>>;
-  /** The same of all types but heartbeats, which time brings and not pages. */
+  /** The same of all types except heartbeats, which depend on time and not on pages. */
   readonly all: Count;
-  /** That an agent sends in a period. */
+  /** Heartbeats of an agent in a period. */
   readonly heartbeats: Count;
 }
 
@@ -51,7 +50,7 @@ class CountingCluster extends Cluster {
     const { type } = envelope.message;
     const count = this.counts.get(type) ?? { messages: 0, bytes: 0 };
     count.messages++;
-    // Of the heartbeats, the most by far, some are enough to know how long they are.
+    // Heartbeats are the most frequent messages, and a sample is enough to know their size.
     const share = type === 'HEARTBEAT' ? HEARTBEATS_MEASURED : 1;
     if (count.messages % share === 1 % share) {
       const encoded = encodeEnvelope(envelope);
@@ -62,7 +61,7 @@ class CountingCluster extends Cluster {
   }
 }
 
-/** Throws where a page was not fetched once. */
+/** Throws if a page was not fetched exactly once. */
 export function simulate(size: SimulatedSize): Simulated {
   const { agents, seed, backups } = size;
   const ids = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
@@ -95,7 +94,7 @@ export function simulate(size: SimulatedSize): Simulated {
   };
 }
 
-/** Hosts in a binary tree, the pages of each in a chain, and links at random. */
+/** Hosts in a binary tree, the pages of each in a chain, and random links. */
 function linkedWeb({ agents, pages, links, seed, ...size }: SimulatedSize): Map<string, string[]> {
   const random = new Random(seed);
   const hosts = agents * size.hosts;

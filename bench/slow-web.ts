@@ -1,16 +1,15 @@
-// A web of which some hosts take long over every answer, robots.txt included, and the others none:
-// to see whether slow hosts cost the others anything. Each host has an address of its own, and its
-// first page links to all others of it. Served by `head-of-line.ts` and by the test of that name,
-// which lets the slow hosts answer when it says so.
+// A web in which some hosts take long for every answer, robots.txt included, and the others answer
+// at once. It shows whether slow hosts cost the others anything. Each host has its own address, and
+// its first page links to all its other pages. The caller decides when the slow hosts may answer.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface SlowWebOptions {
   readonly hosts: number;
-  /** How many of them are slow: the first ones, so that they are visited first. */
+  /** How many hosts are slow: the first ones, so that they are visited first. */
   readonly slowHosts: number;
-  /** Of a host that is fast, and of one that is slow. */
+  /** Pages of a fast host and of a slow host. */
   readonly pages: number;
   readonly slowPages: number;
   /** Resolves when a slow host may answer. */
@@ -20,9 +19,9 @@ export interface SlowWebOptions {
 export interface Asked {
   readonly address: string;
   readonly path: string;
-  /** Of the process, in milliseconds. */
+  /** Milliseconds since the start of the process. */
   readonly startMs: number;
-  /** Null while the answer is out. */
+  /** Null until the answer is sent. */
   endMs: number | null;
 }
 
@@ -30,7 +29,7 @@ export interface SlowWeb {
   /** First page of every host. */
   readonly seeds: readonly string[];
   isSlow(address: string): boolean;
-  /** Every request so far, as they came. */
+  /** Every request so far, in order of arrival. */
   readonly asked: readonly Asked[];
   /** Called after each answer. */
   onAnswer: () => void;
@@ -73,7 +72,7 @@ export async function startSlowWeb(options: SlowWebOptions): Promise<SlowWeb> {
   return web;
 }
 
-/** The first page is one of them. */
+/** Links from the first page, which is one of the pages, to the others. */
 function linksTo(pages: number): string {
   return Array.from({ length: pages - 1 }, (_, k) => `<a href="/${k + 1}">${k + 1}</a>\n`).join('');
 }

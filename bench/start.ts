@@ -1,9 +1,9 @@
-// What the start of an agent costs: one agent crawls a web of one page, so nearly all that its
-// process does is to start and to end. From the launch to its first request, and the processor time
-// of its whole life: as `launch` starts it, which hands over a config that it has read, and by hand;
-// with the compiled code of earlier starts at hand, as `ubiring` keeps it, and with none yet; and,
-// where `npm run build` was run, from the JavaScript that is published.
-//   node bench/start.ts [--runs 7] [--json]
+// The cost of an agent's start: one agent crawls a web of one page, so nearly all its work is to
+// start and to end. It measures the time from the launch to the first request and the processor
+// time of the whole run: started by `launch`, which passes on a config that it has read, and
+// manually; with the compiled code of earlier starts, as `ubiring` keeps it, and without; and,
+// after `npm run build`, from the published JavaScript.
+// node bench/start.ts [--runs 7] [--json]
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,10 +25,10 @@ const lifeMsMax = 30_000;
 
 interface Kind {
   readonly title: string;
-  /** Of the program in TypeScript or JavaScript. */
+  /** The folder of the program in TypeScript or JavaScript. */
   readonly folder: string;
   readonly by: 'launch' | 'hand';
-  /** Whether code compiled before may be used. */
+  /** Whether earlier compiled code may be used. */
   readonly cached: boolean;
 }
 
@@ -52,7 +52,7 @@ await command('start', { runs: 7 }, async ({ runs }): Promise<Report> => {
   const { directory, remove } = temporaryDirectory();
   const present = kinds.filter(({ folder }) => fs.existsSync(folder));
   try {
-    // Once for nothing: code is compiled and files are read for the first time.
+    // A warm-up, in which code is compiled and files are read for the first time.
     for (const kind of present) await live(kind, directory);
     const lives = new Map<Kind, Life[]>(present.map((kind) => [kind, []]));
     for (let run = 1; run <= runs; run++) {
@@ -77,7 +77,7 @@ await command('start', { runs: 7 }, async ({ runs }): Promise<Report> => {
   }
 });
 
-/** One agent from its launch to its end. Throws where it does not end with 0. */
+/** One agent from its launch to its end. Throws if it does not end with 0. */
 async function live(kind: Kind, directory: string): Promise<Life> {
   const web = await startWeb({ hosts: 1, pages: 1, port: 0 });
   try {

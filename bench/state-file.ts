@@ -1,8 +1,8 @@
-// A state file as a crawl of such a size would leave it, written by SQL in some minutes rather than
-// crawled in some days: all pages of the web known, the first of each host fetched, the rest
-// queued. Rows come in the order in which visits would find them, some of each host at a time, so
-// that the file is as full of gaps as a real one. Run by `state.ts`:
-//   node bench/state-file.ts DIRECTORY CRAWL HOSTS PAGES FETCHED PORT
+// Creates a state file as a crawl of the given size would leave it, by SQL in some minutes instead
+// of a crawl of some days. All pages of the web are known, the first ones of each host are fetched,
+// the others queued. Rows come in the order in which visits would find them, some of each host at a
+// time, so the file has as many gaps as a real one. `state.ts` runs it:
+// node bench/state-file.ts DIRECTORY CRAWL HOSTS PAGES FETCHED PORT
 
 import { UrlIds } from '../agent/storage/encoding/url-ids.ts';
 import { openState } from '../agent/storage/file/database.ts';
@@ -11,14 +11,14 @@ import { hostName, pathOf } from './state-web.ts';
 interface StateSize {
   readonly hosts: number;
   readonly pages: number;
-  /** Of `pages`, those that were fetched already. */
+  /** How many of `pages` are already fetched. */
   readonly fetched: number;
   readonly port: number;
 }
 
 /** The counter of a crawl begins with its start: Unix milliseconds × 1024. */
 const first = 1_790_000_000_000 * 1024;
-/** Each host is found again so often while it is filled. */
+/** How often each host is found again while it is filled. */
 const ROUNDS = 10;
 /** Memory for SQLite while it fills the file. */
 const CACHE_KIB = 1024 * 1024;
@@ -39,7 +39,7 @@ const RECORDS = `INSERT INTO page_records
 const COUNTERS = `UPDATE host_rows SET queued = $pages - $fetched, pages_done = $fetched,
   last_fetch_at = 1790000000000, last = $first + (number * $pages + $pages) * 2`;
 
-/** Makes `directory/state.sqlite` of the agent `a1` of the crawl. */
+/** Creates `directory/state.sqlite` of the agent `a1` of the crawl. */
 function makeState(directory: string, crawl: string, size: StateSize): void {
   const opened = openState({ directory, crawl, agent: 'a1' });
   if (!opened.ok) throw new Error(opened.message);
@@ -53,7 +53,7 @@ function makeState(directory: string, crawl: string, size: StateSize): void {
      INSERT INTO words VALUES (1, 'text/html; charset=utf-8')`,
   );
   const savePage = db.prepare<[number, string, number]>('INSERT INTO made_pages VALUES (?, ?, ?)');
-  // Of host 0, which has no URL yet: the id of a free place is its slot.
+  // For host 0, which has no URL yet: the id of a free place is its row id.
   const ids = new UrlIds(db);
   const saveHost = db.prepare<[number, string, string]>(
     'INSERT INTO host_rows (number, host, ip, owned) VALUES (?, ?, ?, 1)',

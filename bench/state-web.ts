@@ -1,23 +1,23 @@
-// The web behind the figures of scale: any number of hosts, each an address of its own in
-// 127.0.0.0/8, with the same number of pages of one shape; a page is computed from its address, so
-// that a web of ten million costs nothing to have. Its links lead to pages of its own and of other
-// hosts, all within the web, so that whoever knows the whole web finds nothing new.
+// The web for the figures of scale: any number of hosts, each with its own address in 127.0.0.0/8,
+// with the same number of pages of one shape. A page is computed from its address, so a web of ten
+// million pages costs nothing. Its links lead to pages of its own and of other hosts within the
+// web, so a crawler that knows the whole web finds nothing new.
 
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface WideWeb {
   readonly port: number;
-  /** Answers to requests for pages so far; robots.txt is not counted. */
+  /** Number of answered page requests so far, without robots.txt. */
   readonly served: number;
   stop(): Promise<void>;
 }
 
-/** First address of the web; those before are others' loopback. */
+/** First address of the web. Lower addresses are left to other uses of loopback. */
 const FIRST = 127 * 2 ** 24 + 16 * 2 ** 16;
 const LINKS_TO_OWN = 12;
 const LINKS_TO_OTHERS = 4;
-/** Words around the links: a page is of some 6 KB. */
+/** Text around the links: a page has some 6 KB. */
 const FILLER = '<p>Nothing is said here that anyone would want to find again.</p>\n'.repeat(60);
 
 export function hostName(host: number): string {
@@ -25,12 +25,12 @@ export function hostName(host: number): string {
   return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.');
 }
 
-/** As long as paths of real sites are, on average. */
+/** As long as paths of real sites are on average. */
 export function pathOf(page: number): string {
   return `/archive/2026/section-${page % 7}/an-article-about-the-number-${page}.html`;
 }
 
-/** Serves `hosts` × `pages` pages to clients of this machine alone, on one free port. */
+/** Serves `hosts` × `pages` pages to local clients only, on one free port. */
 export async function startWideWeb(hosts: number, pages: number): Promise<WideWeb> {
   let served = 0;
   let port = 0;
@@ -46,7 +46,7 @@ export async function startWideWeb(hosts: number, pages: number): Promise<WideWe
     response.setHeader('content-type', 'text/html; charset=utf-8');
     response.end(pageOf({ host, page, hosts, pages, port }));
   });
-  // A wildcard is the only way to listen on a hundred thousand addresses.
+  // Only a wildcard can listen on a hundred thousand addresses.
   server.on('connection', (socket) => {
     if (!socket.remoteAddress?.startsWith('127.')) socket.destroy();
   });

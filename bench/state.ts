@@ -1,8 +1,8 @@
-// What a state of ten million URLs costs: one agent goes on with a crawl that knows so many, and
-// with one that knows ten thousand. Processor time a page over the same number of pages, memory
-// over time, the time from the launch to the first request, and the bytes of the file for each
-// URL. The state is made (`state-file.ts`), the crawl from it is real.
-//   node bench/state.ts [--hosts 100000] [--pages 100] [--crawl 4000] [--runs 1] [--json]
+// The cost of a state with ten million URLs: one agent continues a crawl that knows this many, and
+// one that knows ten thousand. It measures processor time per page over the same number of pages,
+// memory over time, the time from the launch to the first request, and the bytes of the file per
+// URL. The state is generated (`state-file.ts`), the crawl from it is real.
+// node bench/state.ts [--hosts 100000] [--pages 100] [--crawl 4000] [--runs 1] [--json]
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,16 +20,16 @@ import { spread, spreadText } from './sample.ts';
 import { hostName, pathOf, startWideWeb, type WideWeb } from './state-web.ts';
 
 const stateProgram = path.join(import.meta.dirname, 'state-file.ts');
-/** The state that all others are compared with has so many hosts. */
+/** Number of hosts in the state with which all others are compared. */
 const fewHosts = 200;
 const threads = 16;
-/** Pages before these are not counted: code is compiled, caches fill. */
+/** The first pages do not count, while code is compiled and caches fill. */
 const warmPages = 1000;
 const waitMsMax = 120_000;
 /** Ten million URLs take some minutes. */
 const makeMsMax = 7_200_000;
 const pollMs = 10;
-/** Clock ticks of /proc: 100 a second wherever Linux runs Node. */
+/** Clock ticks of /proc: 100 a second wherever Linux runs Node.js. */
 const tickMs = 10;
 
 interface Run {
@@ -41,9 +41,9 @@ interface Run {
 }
 
 const flags = {
-  /** More than those that it is compared with, and no more than the web has addresses. */
+  /** More than in the state of comparison, and no more than the web has addresses. */
   ...{ hosts: whole(100_000, fewHosts + 1), pages: 100 },
-  /** Fewer are over before they can be told from those that were on their way. */
+  /** With fewer the crawl ends before they can be told from requests already on their way. */
   ...{ crawl: whole(4000, 100), runs: 1 },
 };
 
@@ -63,7 +63,7 @@ await command('state', flags, async (given) => {
   }
 });
 
-/** Of the pages of a host, those that the crawl has fetched before it goes on. */
+/** How many pages of a host are fetched before the crawl continues. */
 function fetchedOf(pages: number): number {
   return Math.floor(pages * 0.6);
 }
@@ -133,7 +133,10 @@ function reportOf(runs: readonly Run[], bytes: Map<number, number>, pages: numbe
   };
 }
 
-/** In a process of its own: minutes of SQL would let no signal through. Gives the file's bytes. */
+/**
+ * Runs in its own process, because minutes of SQL would let no signal through. Returns the bytes of
+ * the file.
+ */
 async function makeState(at: string, hosts: number, pages: number, port: number): Promise<number> {
   const numbers = [hosts, pages, fetchedOf(pages), port].map(String);
   const line = [process.execPath, stateProgram, at, 'scale', ...numbers] as const;
@@ -142,7 +145,7 @@ async function makeState(at: string, hosts: number, pages: number, port: number)
   return fs.statSync(path.join(at, 'state.sqlite')).size;
 }
 
-/** Continues a crawl from a copy of its state for so many pages, then kills the agent. */
+/** Continues a crawl from a copy of its state for this many pages, then kills the agent. */
 async function goOn(directory: string, hosts: number, crawl: number, web: WideWeb): Promise<Run> {
   const dataDir = path.join(directory, 'data');
   fs.rmSync(dataDir, { recursive: true, force: true });

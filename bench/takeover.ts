@@ -1,8 +1,8 @@
-// How soon the hosts of a killed agent are asked again, and what its death costs: one agent of
-// several is killed in the middle of a crawl, as often as asked, each time in a crawl of its own.
-// From the kill to the first request at each host that it left a queue of, by the web server's log;
-// pages fetched again by the same log. docs/BENCHMARKS.md states the bounds.
-//   node bench/takeover.ts [--agents 3] [--kills 6] [--suspect 1500] [--heartbeat 100] [--json]
+// How soon the hosts of a killed agent get requests again, and what its death costs. In the middle
+// of a crawl one of several agents is killed, as often as requested, each time in a new crawl. It
+// measures the time from the kill to the first request at each host with a queue, and the pages
+// fetched again, both from the web server's log. docs/BENCHMARKS.md states the bounds.
+// node bench/takeover.ts [--agents 3] [--kills 6] [--suspect 1500] [--heartbeat 100] [--json]
 
 import type { Cluster } from '../test/chaos/harness.ts';
 import { steadyMs } from '../test/chaos/harness-process.ts';
@@ -19,22 +19,24 @@ const flags = {
   agents: whole(3, 2, 64),
   ...{ kills: 6, hosts: whole(24, 1, hostsMax), pages: 30, delay: whole(100, 0) },
   threads: whole(16, 1, threadsMax),
-  /** The config's own least. */
+  /** The minimum of the config. */
   ...{ suspect: whole(1500, 30), heartbeat: whole(100, 10), power: zeroOrOne(1) },
 };
 type Flags = Readonly<Record<keyof typeof flags, number>>;
 
-/** Beyond silence, heartbeats and the delay: what the successor may need to begin (issue 3). */
+/** Time for the successor to begin, in addition to suspicion, heartbeats and the delay. */
 const graceMs = 1000;
-/** Where the kills fall, one after the other: shares of the pages. */
+/** Shares of the pages at which the kills happen, in turn. */
 const shares = [0.15, 0.3, 0.45];
 const crawlMsMax = 60_000;
 
 interface Kill {
   readonly id: string;
-  /** To the first request at each inherited host that had a queue. */
+  /** Time to the first request at each inherited host that had a queue. */
   readonly hostMs: readonly number[];
-  /** Silence after which the last of the others took it for dead: the time-out as lengthened. */
+  /**
+   * Time without heartbeats after which the last of the others removed it: the lengthened timeout.
+   */
   readonly silentMs: number;
   readonly boundMs: number;
   readonly again: number;
@@ -92,7 +94,7 @@ function toldOf({ id, hostMs, boundMs, again, load }: Kill): string {
   return `${id}: ${first}; ${again} pages again, load ${load}`;
 }
 
-/** A kill that left no queue was not taken over, neither in time nor late. */
+/** A kill that left no queue counts as neither in time nor late. */
 function verdict(
   kills: readonly Kill[],
   againMax: number,
@@ -112,7 +114,10 @@ function verdict(
   return { remarks: [`${times} (${word(late)}).${others}`, cost], lacking: [] };
 }
 
-/** One crawl with one kill. Throws where a page is missing at the end, or a host was not asked again. */
+/**
+ * One crawl with one kill. Throws if a page is missing at the end, or a host got no further
+ * request.
+ */
 async function killOnce(given: Flags, k: number): Promise<Kill> {
   const { agents, hosts, pages, delay: delayMs, threads } = given;
   const options = {
@@ -149,7 +154,9 @@ function firstAfter(cluster: Cluster, host: string, ms: number): number {
   return Math.min(...later.map(({ startMs }) => startMs));
 }
 
-/** The longest that any of the others waited, by the events in their files; 0 where none tells. */
+/**
+ * The longest wait of any of the others, according to the events in their files; 0 if none has one.
+ */
 function silenceBefore(cluster: Cluster, id: string): number {
   const told = cluster.ids
     .filter((other) => other !== id)

@@ -1,10 +1,10 @@
-// What crawls sent per page, by type of message, as a table: the types that links and copies cost,
-// then all together. Called by `copies.ts` and `scale.ts`.
+// A table of the messages per page, by type: the types that links and copies cause, then all
+// together.
 
 import { type CrawlFigures, sentBy } from './cluster-run.ts';
 import type { Table } from './report.ts';
 
-/** Messages and bytes a page, the mean over all crawls, by type. */
+/** Messages and bytes per page, the mean over all crawls, by type. */
 export function sentPerPage(crawls: readonly CrawlFigures[]): Map<string, [number, number]> {
   const pages = crawls.reduce((s, crawl) => s + crawl.pages, 0);
   const sums = sentBy(crawls.flatMap(({ agents }) => agents));

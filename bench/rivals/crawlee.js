@@ -1,6 +1,6 @@
-// Crawlee's crawler for static HTML, as many requests at once as the others from the first moment on,
-// its queue in memory alone.
-//   node crawlee.js THREADS SEED
+// Crawlee's crawler for static HTML, with as many concurrent requests as the others from the first
+// moment, and its queue only in memory.
+// node crawlee.js THREADS SEED
 
 import { CheerioCrawler, Configuration, LogLevel, log } from '@crawlee/cheerio';
 

@@ -1,5 +1,5 @@
-# Scrapy's own spider and link extractor on all hosts, with its queue in memory.
-#   python3 scrapy-spider.py THREADS SEED
+# Scrapy's standard spider and link extractor on all hosts, with its queue in memory.
+# python3 scrapy-spider.py THREADS SEED
 import sys
 
 from scrapy.crawler import CrawlerProcess

@@ -1,6 +1,7 @@
-// simplecrawler as it comes, but on all hosts, without its pause of 250 ms between two requests, and
-// for links of anchors alone: by default it also looks for URLs in scripts and comments.
-//   node simplecrawler.js THREADS SEED
+// simplecrawler with its defaults, except that it visits all hosts, does not pause 250 ms between
+// requests, and reads only links of anchors: by default it also looks for URLs in scripts and
+// comments.
+// node simplecrawler.js THREADS SEED
 
 import Crawler from 'simplecrawler';
 

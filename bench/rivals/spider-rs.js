@@ -1,6 +1,6 @@
-// spider-rs (Rust) as it comes, on all hosts: it crawls the host that it is given and those that it
-// is told of. It decides by itself how many requests it makes at once.
-//   node spider-rs.js THREADS SEED HOST-URL...
+// spider-rs (Rust) with its defaults, on all hosts: it crawls the given host and those named to it.
+// It decides itself how many requests it makes at once.
+// node spider-rs.js THREADS SEED HOST-URL...
 
 import spider from '@spider-rs/spider-rs';
 

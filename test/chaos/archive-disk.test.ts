@@ -1,6 +1,6 @@
-// The archive on a disk of its own that fills under a running agent: it ends with the exit code and
-// the words of docs/COMMANDS.md, no page counts as done whose record is not there, and with
-// space again it goes on. Ids are those of the fault matrix.
+// The archive is on its own disk, which fills up under a running agent. The agent ends with the
+// exit code and message of docs/COMMANDS.md, no page is done without its record, and with free
+// space it resumes.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -14,7 +14,7 @@ import { SmallDisk } from './storage-disks.ts';
 
 const diskKib = 8 * 1024;
 
-/** Each page of the agent's own state that was answered is where its row says. */
+/** Asserts that each answered page in the agent's state is at the place that its row names. */
 async function assertArchived(directory: string): Promise<number> {
   const warc = path.join(directory, 'warc');
   const found = new Map<string, string>();
@@ -40,7 +40,7 @@ async function assertArchived(directory: string): Promise<number> {
 }
 
 describe('archive disks', () => {
-  fault('F33: the disk of the archive alone fills, and has space again', async (t, seed) => {
+  fault('the agent ends when its archive disk is full, and resumes with space', async (t, seed) => {
     const options = { agents: 1, web: { seed, pages: 20 }, delayMs: 120 };
     const { gate, cluster } = await gated(t, options);
     const directory = path.join(cluster.dataDir, 'a1');

@@ -1,6 +1,5 @@
-// An archive whose process is killed again and again, at any moment, and whose newest file is torn
-// besides: what the state says is done has its record, whatever the moment was, and the files are
-// whole to their last record.
+// An archive whose process is killed repeatedly at any moment, and whose newest file is also torn.
+// Every done page in the state has its record, and the files are intact up to their last record.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -20,7 +19,7 @@ import { assertDigests, indexOf, readWarc } from '../unit/archive/reading.ts';
 
 const program = path.join(import.meta.dirname, 'archive-process.ts');
 const kills = 20;
-/** A few dozen pages, so that files are ended and begun under the kills. */
+/** The size of a few dozen pages, so that files end and begin under the kills. */
 const fileBytes = 60_000;
 
 const suffixes = { gzip: '.warc.gz', zstd: '.warc.zst' } as const;
@@ -34,12 +33,12 @@ interface Row {
 
 interface Life {
   readonly seed: number;
-  /** How long it may write. */
+  /** How long the process may write. */
   readonly ms: number;
   readonly format?: CompressionFormat;
 }
 
-/** Runs the process until it is killed; gives how many pages it queued again. */
+/** Runs the process until it is killed. Returns the number of pages that it requeued. */
 async function live(directory: string, { seed, ms, format = 'gzip' }: Life): Promise<number> {
   const words = [program, directory, String(fileBytes), String(seed), format];
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -49,7 +48,7 @@ async function live(directory: string, { seed, ms, format = 'gzip' }: Life): Pro
   await pause(ms);
   child.kill('SIGKILL');
   const [code, signal] = (await ended) as [number | null, string | null];
-  assert.deepEqual([code, signal], [null, 'SIGKILL'], 'it went on until it was killed');
+  assert.deepEqual([code, signal], [null, 'SIGKILL'], 'it ran until it was killed');
   return (JSON.parse(line) as { reopened: number }).reopened;
 }
 
@@ -64,7 +63,7 @@ function rowsIn(directory: string): Row[] {
   }
 }
 
-/** What the next start would make of it. */
+/** Recovers the archive, as the next start would. */
 function recover(directory: string) {
   const opened = openState({ directory, crawl: 'kill', agent: 'a1' });
   assert.ok(opened.ok);
@@ -80,7 +79,10 @@ function recover(directory: string) {
   return recovered;
 }
 
-/** Every done page has its record; every record is whole; every line leads to one. */
+/**
+ * Asserts that every done page has its record, every record is intact, and every index line leads
+ * to one.
+ */
 async function assertWhole(directory: string): Promise<number> {
   const found = new Map<string, string>();
   const warc = path.join(directory, 'warc');
@@ -95,7 +97,7 @@ async function assertWhole(directory: string): Promise<number> {
       `index of ${name}`,
     );
     assert.ok(index.endsWith('\n'));
-    // No agent runs, so that every file is complete.
+    // No agent is running, so every file is complete.
     const lines = index.trimEnd().split('\n');
     assert.deepEqual(lines, lines.toSorted(), `${name}: its index is sorted`);
   }
@@ -111,7 +113,7 @@ interface Response {
   readonly url: string;
 }
 
-/** By path, size and time: files that are ended need not be read after each kill again. */
+/** By path, size and time, so that finished files are not read again after each kill. */
 const read = new Map<string, Response[]>();
 
 async function responsesIn(file: string): Promise<Response[]> {
@@ -128,12 +130,12 @@ async function responsesIn(file: string): Promise<Response[]> {
   return responses;
 }
 
-/** Who changes it between two lives goes on in another file, and the last one is cut all the same. */
+/** A changed format between two runs starts another file, and the last file is cut nevertheless. */
 const packings: readonly (readonly CompressionFormat[])[] = [['gzip'], ['zstd'], ['gzip', 'zstd']];
 
 for (const formats of packings) {
   const packing = formats.join(' and ');
-  test(`archive: ${packing}, killed ${kills} times, and torn, every done page has its record`, async (t) => {
+  test(`archive: ${packing}: every done page has its record after ${kills} kills`, async (t) => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
     t.after(() => fs.rmSync(directory, { recursive: true }));
     const warc = path.join(directory, 'warc');
@@ -162,7 +164,7 @@ for (const formats of packings) {
   });
 }
 
-test('archive: cut below what the state knows, it queues the pages again whose records are gone', async (t) => {
+test('archive: if a file is cut, the pages of the lost records are requeued', async (t) => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
   t.after(() => fs.rmSync(directory, { recursive: true }));
   await live(directory, { seed: 1, ms: 100 });
@@ -186,7 +188,7 @@ test('archive: cut below what the state knows, it queues the pages again whose r
   }
 });
 
-/** Half of a write that was under way: bytes beyond what anybody was told. */
+/** Appends half of an interrupted write: bytes beyond the confirmed end. */
 function tear(warc: string, k: number): void {
   const newest = newestOf(warc);
   if (k % 2 === 0) fs.appendFileSync(newest, Buffer.alloc((k * 997) % 5000, 0x1f));

@@ -1,7 +1,7 @@
-// An agent reduced to its archive and its state, for tests that kill it: it archives pages one
-// after the other, some at the same time, and commits the row of each once it has its place. It
-// says when the first is committed, and goes on until it is killed.
-// Arguments: directory, bytes of a file of the archive, seed, gzip or zstd.
+// An agent reduced to its archive and its state, for tests that kill it. It archives pages, some of
+// them concurrently, and commits the row of each once its place is known. It reports the first
+// commit and continues until it is killed. Arguments: directory, maximum bytes of an archive file,
+// seed, gzip or zstd.
 
 import { join } from 'node:path';
 import { Archive } from '../../agent/archive/archive.ts';
@@ -31,13 +31,13 @@ const reopened = lost === null ? 0 : store.reopenPages(lost.file, lost.from);
 store.commit(false);
 let said = false;
 
-/** Pages under way at the same time, as a handful of visits. */
+/** Pages in progress at the same time, like a few visits. */
 const visits = 6;
 
 async function visit(k: number): Promise<void> {
   for (let page = 0; ; page++) {
     const url = `http://h.example/${seed}-${k}-${page}`;
-    // Some pages are alike, some large.
+    // Some pages are equal, some are large.
     const size = page % 5 === 0 ? 40_000 : 200;
     const text = page % 7 === 0 ? 'alike' : `${url} `.repeat(size / url.length);
     const place = await archive.append(capture({ url }), [Buffer.from(text)]);

@@ -1,6 +1,6 @@
-// What the cluster shares, with real processes: hosts of one address that different agents own keep
-// their distance at that address, and the page limit is met; both through a kill. Judged by what
-// the server saw, and by the agents' files.
+// The shared limits of a cluster with real processes. Hosts of one address that different agents
+// own keep the delay of the address, and the page limit is met, even if an agent is killed. The
+// tests check the server's log and the agents' files.
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
@@ -35,7 +35,7 @@ const answered = ({ requests }: SharedWeb) => {
 function assertApart(shared: SharedWeb): void {
   const log = shared.requests();
   assert.deepEqual(new Set(log.map(({ address }) => address)).size, 3);
-  // Timers of Node may fire a fraction of a millisecond early.
+  // Timers of Node.js may fire a fraction of a millisecond early.
   const rules = { delayMs: ipDelayMs, toleranceMs: 1 };
   assert.deepEqual(
     crowded(log, ({ address }) => address, rules),
@@ -44,20 +44,20 @@ function assertApart(shared: SharedWeb): void {
   assert.deepEqual(impolite(log, { delayMs: hostDelayMs, toleranceMs: 1 }), []);
 }
 
-describe('budgets of the cluster', { concurrency: 1 }, () => {
+describe('shared limits of the cluster', { concurrency: 1 }, () => {
   const config = { politeness: { hostDelayMs, ipDelayMs } };
 
-  fault('20 hosts on 3 addresses over 4 agents: no gap at an address is too short', async (t) => {
+  fault('four agents with 20 hosts on 3 addresses keep the delay of each address', async (t) => {
     const { cluster, shared } = await started(t, { config });
     const { ends } = await cluster.finish();
     for (const { id, code, stderr } of ends) assert.equal(code, 0, `${id}: ${stderr}`);
     assertApart(shared);
     assert.deepEqual([...answered(shared)].sort(), [...shared.pages].sort());
     const owners = cluster.ids.filter((id) => cluster.state(id).state().pages.length > 1);
-    assert.ok(owners.length >= 3, `not exercised: pages are of ${owners}`);
+    assert.ok(owners.length >= 3, `not exercised: only ${owners} own pages`);
   });
 
-  fault('the same through a kill and a return', async (t) => {
+  fault('the delay of each address holds although an agent is killed and returns', async (t) => {
     const shared = await startShared({ hosts: 20, addresses: 3, pages: 4 });
     t.after(() => shared.stop());
     const web = { hosts: 1, pages: 1 };
@@ -89,7 +89,7 @@ describe('budgets of the cluster', { concurrency: 1 }, () => {
       ),
     ).size;
 
-  fault('limits.pages: so many pages end, and no more; the rest is skipped', async (t) => {
+  fault('limits.pages: as many pages end as allowed, and the others are skipped', async (t) => {
     const limited = {
       politeness,
       limits: { pages },
@@ -103,14 +103,14 @@ describe('budgets of the cluster', { concurrency: 1 }, () => {
     for (const id of cluster.ids) assert.deepEqual(cluster.state(id).state().frontier, []);
   });
 
-  fault('limits.pages: through a kill for good', async (t) => {
+  fault('limits.pages: the limit is met although an agent is killed for good', async (t) => {
     const limited = {
       politeness,
       limits: { pages },
       http: { userAgent, allowPrivateAddresses: true },
     };
     const { cluster, shared } = await started(t, { config: limited }, shape);
-    await cluster.until('a third', () => answered(shared).size > pages / 3);
+    await cluster.until('a third of the pages', () => answered(shared).size > pages / 3);
     await cluster.kill('a3');
     const { ends } = await cluster.finish();
     for (const { id, code, signal, stderr } of ends) {
@@ -118,7 +118,7 @@ describe('budgets of the cluster', { concurrency: 1 }, () => {
     }
     const left = cluster.ids.filter((id) => id !== 'a3');
     assert.equal(finished(cluster, left), pages);
-    // What the dead agent had fetched and not copied was seen by the server all the same.
+    // The server also saw pages that the dead agent fetched but did not copy.
     const most = pages + 2 * cluster.threads;
     assert.ok(answered(shared).size <= most, `${answered(shared).size} answered, ${most} allowed`);
   });

@@ -1,6 +1,6 @@
-// When a crawl is over, on real processes: never while a URL waits, travels or is held by an agent
-// that does not answer, and soon after the last is done. The cases are `completionCases` of the
-// fault matrix; those that ask for messages in an exact order are played in test/simulation/.
+// When a crawl is complete, with real processes: never while a URL waits, is on its way or is held
+// by an unresponsive agent, and soon after the last page is done. Cases that need messages in an
+// exact order are in test/simulation/.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -13,17 +13,17 @@ import { type Answering, type Site, startSite } from './harness-site.ts';
 interface Crawl {
   readonly site: Site;
   readonly cluster: Cluster;
-  /** A host of the site for each agent, which owns it. */
+  /** For each agent the number of a host that it owns. */
   readonly hostOf: Readonly<Record<string, number>>;
 }
 
 const link = (...urls: readonly string[]) => ({
   body: urls.map((url) => `<a href="${url}">on</a>`).join(''),
 });
-/** Hosts among which each agent has one. */
+/** Number of hosts among which each agent owns one. */
 const hostsMax = 60;
 
-/** A cluster on a site alone: `answering` is told whose host is asked. */
+/** A cluster on one site. `answering` receives the owner of the requested host. */
 async function crawlOf(
   t: TestContext,
   answering: (
@@ -58,7 +58,7 @@ async function crawlOf(
   return crawl;
 }
 
-/** All that ended by themselves ended well. */
+/** Asserts that all agents that ended by themselves ended with 0. */
 async function assertEnds({ cluster }: Crawl): Promise<void> {
   const { ends } = await cluster.finish(40_000);
   for (const { id, code, signal, stderr } of ends) {
@@ -74,18 +74,18 @@ function gate() {
   return { held, open: (body = 'page') => open({ body }) };
 }
 
-/** Long enough for a crawl that could end to have ended. */
+/** Enough time for a crawl that could end to end. */
 const settledMs = 1000;
 
 describe('completion', { concurrency: 2 }, () => {
-  test('completion: without a seed a crawl is refused, naming the key', async (t) => {
+  test('completion: a crawl without seeds is refused, and the message names the key', async (t) => {
     const crawl = await crawlOf(t, () => ({}), { config: { seeds: [] } });
     const ended = await crawl.cluster.launch('a1').ended;
     assert.equal(ended.code, 4);
     assert.match(ended.stderr, /seeds/);
   });
 
-  test('completion: all seeds closed by robots.txt, no page, the end', async (t) => {
+  test('completion: the crawl ends without a page if robots.txt forbids all seeds', async (t) => {
     const crawl = await crawlOf(
       t,
       (_, target) => {
@@ -102,7 +102,7 @@ describe('completion', { concurrency: 2 }, () => {
     }
   });
 
-  test('completion: a single agent whose last page links only to what is known', async (t) => {
+  test('completion: a single agent ends when its last page links only to known URLs', async (t) => {
     const crawl = await crawlOf(
       t,
       (_, target) => (target === '/robots.txt' ? {} : link('/', '/last', '/#same')),
@@ -113,7 +113,7 @@ describe('completion', { concurrency: 2 }, () => {
     assert.equal(crawl.site.requests(crawl.hostOf.a1!, '/last').length, 1);
   });
 
-  test('completion: not while a URL travels to an agent that does not answer', async (t) => {
+  test('completion: no end while a URL is on its way to an unresponsive agent', async (t) => {
     const crawl = await crawlOf(
       t,
       async (id, target, _, self) => {
@@ -125,7 +125,7 @@ describe('completion', { concurrency: 2 }, () => {
     );
     const { cluster, site, hostOf } = crawl;
     await cluster.startAll();
-    await cluster.until('the page', () => site.requests(hostOf.a1!, '/').length > 0);
+    await cluster.until('the page is requested', () => site.requests(hostOf.a1!, '/').length > 0);
     await pause(settledMs);
     assert.equal(cluster.run('a1').end, null, 'its link is still on its way');
     cluster.resume('a2');
@@ -133,11 +133,11 @@ describe('completion', { concurrency: 2 }, () => {
     assert.equal(site.requests(hostOf.a2!, '/').length, 1);
   });
 
-  test('completion: F58: not while a retry is due; a host that was down is fetched', async (t) => {
+  test('completion: no end while a retry is due; a host that was down is fetched', async (t) => {
     const crawl = await crawlOf(
       t,
       (id, target, earlier) => {
-        // A request that is cut on a kept connection would be repeated at once.
+        // A client repeats a request at once if a kept connection is closed.
         if (target === '/robots.txt')
           return id === 'a1' ? { headers: { connection: 'close' } } : {};
         if (id === 'a1') return earlier === 0 ? 'cut' : { body: 'back' };
@@ -159,7 +159,7 @@ describe('completion', { concurrency: 2 }, () => {
     }
   });
 
-  test('completion: not while a politeness delay runs before the last page', async (t) => {
+  test('completion: no end during a politeness delay before the last page', async (t) => {
     const crawl = await crawlOf(t, (_, target) => (target === '/' ? link('/last') : {}), {
       delayMs: 2000,
     });
@@ -168,7 +168,7 @@ describe('completion', { concurrency: 2 }, () => {
     assert.equal(crawl.site.requests(crawl.hostOf.a1!, '/last').length, 1);
   });
 
-  test('completion: an agent dies with the only URL that is left', async (t) => {
+  test('completion: the successor of a dead agent fetches the only remaining URL', async (t) => {
     const last = gate();
     const crawl = await crawlOf(
       t,
@@ -180,14 +180,14 @@ describe('completion', { concurrency: 2 }, () => {
     );
     const { cluster, site, hostOf } = crawl;
     await cluster.startAll();
-    await cluster.until('the request', () => site.requests(hostOf.a2!, '/').length > 0);
+    await cluster.until('the request arrives', () => site.requests(hostOf.a2!, '/').length > 0);
     await cluster.kill('a2');
     await assertEnds(crawl);
     assert.equal(site.requests(hostOf.a2!, '/').length, 2);
     last.open();
   });
 
-  test('completion: an agent that wakes after the end asks for nothing and ends', async (t) => {
+  test('completion: an agent that wakes after the end sends no requests and ends', async (t) => {
     const last = gate();
     const crawl = await crawlOf(
       t,
@@ -199,9 +199,9 @@ describe('completion', { concurrency: 2 }, () => {
     );
     const { cluster, site, hostOf } = crawl;
     await cluster.startAll();
-    await cluster.until('the request', () => site.requests(hostOf.a2!, '/').length > 0);
+    await cluster.until('the request arrives', () => site.requests(hostOf.a2!, '/').length > 0);
     cluster.suspend('a2');
-    await cluster.until('the end', () => cluster.living().length === 1);
+    await cluster.until('the others end', () => cluster.living().length === 1);
     const before = site.requests(hostOf.a2!).length;
     last.open(link('/more').body);
     cluster.resume('a2');
@@ -209,7 +209,7 @@ describe('completion', { concurrency: 2 }, () => {
     assert.equal(site.requests(hostOf.a2!).length, before);
   });
 
-  test('completion: what waits for a dead agent goes to its successor', async (t) => {
+  test('completion: URLs for a dead agent go to its successor', async (t) => {
     const page = gate();
     const crawl = await crawlOf(
       t,
@@ -221,14 +221,14 @@ describe('completion', { concurrency: 2 }, () => {
     );
     const { cluster, site, hostOf } = crawl;
     await cluster.startAll();
-    await cluster.until('the request', () => site.requests(hostOf.a1!, '/').length > 0);
+    await cluster.until('the request arrives', () => site.requests(hostOf.a1!, '/').length > 0);
     await cluster.kill('a2');
     page.open(link(`${site.origin(hostOf.a2!)}/`).body);
     await assertEnds(crawl);
     assert.equal(site.requests(hostOf.a2!, '/').length, 1);
   });
 
-  test('completion: F59: a host without end is crawled to its limit, the others are done', async (t) => {
+  test('completion: an endless host is crawled up to its limit, the others are done', async (t) => {
     const pagesPerHost = 50;
     const crawl = await crawlOf(
       t,
@@ -249,7 +249,7 @@ describe('completion', { concurrency: 2 }, () => {
     assert.ok(early! < trap[trap.length >> 1]!, 'the other host did not wait for the endless one');
   });
 
-  test('completion: a seed that comes after the end begins a crawl of what is new', async (t) => {
+  test('completion: a seed added after the end starts a crawl of the new URLs only', async (t) => {
     const crawl = await crawlOf(t, () => ({ body: 'page' }));
     const { cluster, site, hostOf } = crawl;
     await cluster.startAll();

@@ -1,31 +1,31 @@
-// One agent of a chaos test, as the process that it is: started like a user starts it, signalled by
-// its own process id and never by name, and ended when the test is over, also if that failed. It
-// keeps what the agent said and how it ended. Made by the cluster of harness.ts.
+// One agent of a chaos test, as a process. It is started as a user starts it, receives signals by
+// its own process id, and is ended after the test, even after a failure. It keeps the output and
+// the exit of the agent.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '../..');
-/** What an agent says beyond this is not kept: it repeats itself. */
+/** Output beyond this is dropped, because it repeats itself. */
 const saidCharsMax = 100_000;
 
 export interface StartOptions {
-  /** Another config than the cluster's. */
+  /** Another config than that of the cluster. */
   readonly config?: string;
-  /** Another data directory than the cluster's. */
+  /** Another data directory than that of the cluster. */
   readonly dataDir?: string;
-  /** Beside the environment of the test. */
+  /** Added to the environment of the test. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Flags of node itself, such as `--max-old-space-size=64`. */
+  /** Flags of Node.js, such as `--max-old-space-size=64`. */
   readonly nodeFlags?: readonly string[];
-  /** What runs node: `['ip', 'netns', 'exec', 'x']`, or a shell that sets limits first. */
+  /** The command that runs Node.js: `['ip', 'netns', 'exec', 'x']`, or a shell that sets limits. */
   readonly prefix?: readonly string[];
 }
 
 export interface Ended {
   readonly id: string;
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly signal: string | null;
   readonly stderr: string;
@@ -36,7 +36,7 @@ export interface Ended {
 export class AgentRun {
   readonly id: string;
   readonly ended: Promise<Ended>;
-  /** Whether it was sent a SIGSTOP and no SIGCONT since. */
+  /** Whether the last signal was SIGSTOP rather than SIGCONT. */
   suspended = false;
   readonly #child: ChildProcess;
   readonly #pidFile: string;
@@ -70,17 +70,17 @@ export class AgentRun {
     });
   }
 
-  /** Null while it lives. */
+  /** Null while it is running. */
   get end(): Ended | null {
     return this.#end;
   }
 
-  /** What it has said so far. */
+  /** The output so far. */
   get stderr(): string {
     return this.#stderr;
   }
 
-  /** Whether it has bound its socket, and so takes part. */
+  /** Whether it has bound its socket and so takes part in the cluster. */
   get isListening(): boolean {
     if (this.#end !== null) return false;
     try {
@@ -91,7 +91,7 @@ export class AgentRun {
     }
   }
 
-  /** To the process that was started, which is node itself where a prefix execs it. */
+  /** Signals the started process, which is Node.js itself if the prefix runs it by exec. */
   signal(signal: NodeJS.Signals): void {
     if (this.#end !== null) return;
     this.#child.kill(signal);

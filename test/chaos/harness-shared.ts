@@ -1,7 +1,7 @@
-// A web whose hosts share few addresses: `h0-46-0-1.shared.test` to `h19-46-0-2.shared.test`, on
-// 127.46.0.1 and its neighbours as the name says, told apart by the Host header. Each host is a
-// chain of pages, and each page names a page of the next host. Requests are noted with the address
-// that they came to. See ../web/shared-names.ts.
+// A web whose hosts share few addresses: `h0-46-0-1.shared.test` to `h19-46-0-2.shared.test` at
+// 127.46.0.1 and the next ones, as the name says, told apart by the Host header. Each host is a
+// chain of pages, and each page links to a page of the next host. The log keeps the address that
+// each request reached. See ../web/shared-names.ts.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -17,13 +17,13 @@ export interface SharedRequest extends SeenRequest {
 
 export interface SharedWeb {
   readonly seeds: readonly string[];
-  /** Every page, robots.txt apart. */
+  /** All pages, without robots.txt. */
   readonly pages: readonly string[];
   requests(): readonly SharedRequest[];
   stop(): Promise<void>;
 }
 
-/** Each answer takes so long, so that two at once would overlap in the log. */
+/** Minimum duration of an answer, so that two requests at once overlap in the log. */
 const answerMs = 5;
 
 export async function startShared(shape: {
@@ -51,8 +51,8 @@ export async function startShared(shape: {
     const isRobots = target === '/robots.txt';
     setTimeout(() => {
       response.writeHead(200, { 'content-type': isRobots ? 'text/plain' : 'text/html' });
-      // Before the write: a client may have read the answer before the next line here runs, and its
-      // delay must not seem to have begun later than it did.
+      // Taken before the write: a client may read the answer before the next line runs, and its
+      // delay must not seem to begin later than it did.
       writtenAt = steadyMs();
       response.end(isRobots ? '' : body);
     }, answerMs);

@@ -1,6 +1,6 @@
-// A few hosts whose every answer the test decides, for cases that a synthetic web does not have: a
-// host that is down for a while, a page that is held back, a server that says to come again in a
-// hundred years. Requests are noted as they come.
+// A few hosts whose answers the test decides, for cases that a synthetic web lacks: a host that is
+// down for a while, a page that is held back, a Retry-After of a hundred years. The log keeps each
+// request.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -13,7 +13,7 @@ export interface SiteAnswer {
   readonly body?: string;
 }
 
-/** `cut`: the connection is closed without an answer. A promise holds the answer back. */
+/** `cut`: the connection is closed without an answer. A promise delays the answer. */
 export type Answering = (
   host: number,
   target: string,
@@ -22,15 +22,15 @@ export type Answering = (
 
 export interface Site {
   origin(host: number): string;
-  /** When each request for it came, on the clock of the web's log. */
+  /** Arrival times of the requests for the target, on the clock of the web's log. */
   requests(host: number, target?: string): readonly number[];
   stop(): Promise<void>;
 }
 
-/** Second byte of the hosts' addresses; no web of a test has it. */
+/** Second byte of the hosts' addresses. No other web of a test uses it. */
 const net = 45;
 
-/** Where host `n` is, from 0 to 253. */
+/** Address of host `n`, from 0 to 253. */
 export function siteAddress(host: number): string {
   return `127.${net}.0.${host + 1}`;
 }

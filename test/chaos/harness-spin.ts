@@ -1,6 +1,6 @@
-// Loaded into an agent before its own code (`node --import`), by tests that block its event loop: on
-// SIGUSR2 the main thread computes for as long as the environment says, as a pathological page or a
-// long collection of garbage would make it.
+// Loaded into an agent before its own code (`node --import`) by tests that block its event loop. On
+// SIGUSR2 the main thread computes for the duration in the environment, as a pathological page or a
+// long garbage collection would.
 
 const spinMs = Number(process.env.CHAOS_SPIN_MS ?? 0);
 

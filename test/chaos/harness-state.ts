@@ -1,6 +1,6 @@
-// What an agent's state file holds, read as any outside reader may: by a read-only connection, while
-// the agent runs, after its death and after its end. Used by the chaos tests to ask how far an agent
-// is, what befell it, and whether its file is whole.
+// The contents of an agent's state file, read like any external reader by a read-only connection:
+// while the agent runs, after its death and after its end. Chaos tests use it for the agent's
+// progress, its events and the integrity of its file.
 
 import fs from 'node:fs';
 import Database from 'better-sqlite3';
@@ -12,13 +12,13 @@ export interface AgentEvent {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** Everything in the views, of the hosts that the agent owns. */
+/** The contents of the views for the hosts that the agent owns. */
 export interface AgentState {
   readonly pages: readonly { url: string; status: number | null; error: string | null }[];
   readonly frontier: readonly string[];
   readonly skipped: readonly { url: string; reason: string }[];
   readonly hosts: readonly string[];
-  /** URLs found here that their owners have not got yet. */
+  /** URLs found here that their owners have not received yet. */
   readonly outbox: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export class StateFile {
     this.#file = file;
   }
 
-  /** For reading, to be closed by the caller. */
+  /** Opens the file for reading. The caller closes it. */
   open(): Database.Database {
     return new Database(this.#file, { readonly: true, timeout: busyMs });
   }
@@ -41,12 +41,12 @@ export class StateFile {
     return fs.existsSync(this.#file);
   }
 
-  /** `ok`, or what SQLite finds broken. */
+  /** `ok`, or the damage that SQLite finds. */
   integrity(): string {
     return this.#read((db) => String(db.pragma('integrity_check(1)', { simple: true })));
   }
 
-  /** Oldest first; none where there is no file yet. */
+  /** Oldest first; empty if there is no file yet. */
   events(kind?: string): AgentEvent[] {
     if (!this.exists()) return [];
     const rows = this.#rows<{ at: number; kind: string; detail: string }>(
@@ -68,7 +68,7 @@ export class StateFile {
     };
   }
 
-  /** Empty while the agent has not made its tables yet. */
+  /** Empty if the agent has not created its tables yet. */
   #rows<Row>(sql: string): Row[] {
     return this.#read((db) => {
       const tables = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'events'").all();

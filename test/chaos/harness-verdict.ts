@@ -1,7 +1,7 @@
-// What is demanded of a crawl that went through a fault: by the web server's log (nothing missing,
-// nothing forbidden, one request at a host at a time, none too soon), by the exit codes, and by the
-// agents' own files, which must be whole and must agree with each other. Used by all chaos tests,
-// so that each says only what its fault is allowed to cost.
+// The requirements for a crawl after a fault. They check the web server's log (no missing page, no
+// forbidden request, one request at a host at a time, none too early), the exit codes, and the
+// agents' files, which must be intact and agree. Each chaos test only states what its fault may
+// cost.
 
 import assert from 'node:assert/strict';
 import { brokenMarks } from '../checkers/marks.ts';
@@ -11,10 +11,10 @@ import type { RunningWeb } from '../web/server.ts';
 import type { Ended } from './harness-process.ts';
 import type { StateFile } from './harness-state.ts';
 
-/** How a crawl went, when all its agents have ended. */
+/** The course of a crawl after all its agents ended. */
 export interface Verdict {
   readonly judgement: Judgement;
-  /** The last end of each agent that was ever started. */
+  /** The last exit of each agent that was ever started. */
   readonly ends: readonly Ended[];
   readonly web: RunningWeb;
   state(id: string): StateFile;
@@ -22,21 +22,21 @@ export interface Verdict {
 
 const none = { count: 0, samples: [] };
 
-/** What the fault is allowed to cost; nothing where nothing is said. */
+/** The allowed costs of the fault; none by default. */
 export interface Costs {
-  /** Pages fetched again. */
+  /** Pages that may be fetched again. */
   readonly overlapMax?: number;
-  /** Requests that overlap with another at their host, or come too soon after one. */
+  /** Requests that may overlap with another at their host or follow it too early. */
   readonly strayMax?: number;
 }
 
-/** Open requests that the agents gave up, by their own events. */
+/** Number of open requests that the agents aborted, according to their events. */
 export function abortedIn({ ends, state }: Pick<Verdict, 'ends' | 'state'>): number {
   const events = ends.flatMap(({ id }) => state(id).events('abort'));
   return events.reduce((sum, { detail }) => sum + Number(detail.requests), 0);
 }
 
-/** Holds whatever befalls the agents. */
+/** Holds under every fault. */
 export function assertPolite({ judgement }: Verdict, { strayMax = 0 }: Costs = {}): void {
   const { forbidden, unknown, beforeRobots, concurrent, tooSoon } = judgement;
   const strays = concurrent.count + tooSoon.count;
@@ -49,8 +49,9 @@ export function assertPolite({ judgement }: Verdict, { strayMax = 0 }: Costs = {
 }
 
 /**
- * Every page was fetched, politely, and again only as far as the fault excuses it; every agent that
- * was not killed ended with 0; every state file is whole and the last agents' files tell the same.
+ * Asserts that every page was fetched, politely, and again only as far as the fault excuses it.
+ * Every agent that was not killed ended with 0, every state file is intact, and the files of the
+ * last agents agree.
  */
 export function assertWhole(verdict: Verdict, costs: Costs = {}): void {
   const { judgement, ends } = verdict;
@@ -66,13 +67,16 @@ export function assertWhole(verdict: Verdict, costs: Costs = {}): void {
   assertStates(verdict);
 }
 
-/** Those that saw the end by themselves: their files together are the crawl. */
+/** The agents that ended when they saw the crawl complete. Their files together are the crawl. */
 export function enders({ ends }: Verdict): readonly string[] {
   const saw = ({ code, stderr }: Ended) => code === 0 && /: the crawl is complete$/m.test(stderr);
   return ends.filter(saw).map(({ id }) => id);
 }
 
-/** Every URL that must be crawled is a page of exactly one agent that saw the end; none is queued. */
+/**
+ * Asserts that each required URL is a page of exactly one agent that saw the end, and that none is
+ * queued.
+ */
 function assertStates(verdict: Verdict): void {
   for (const { id } of verdict.ends) {
     if (verdict.state(id).exists()) assert.equal(verdict.state(id).integrity(), 'ok', id);
@@ -92,10 +96,10 @@ function assertStates(verdict: Verdict): void {
   assert.deepEqual([...brokenRows(files), ...brokenMarks(files)], []);
   for (const db of files.values()) db.close();
   const unknown = [...verdict.web.web.expected().must].filter((url) => !owners.has(plain(url)));
-  assert.deepEqual(unknown, [], 'fetched, and in no file');
+  assert.deepEqual(unknown, [], 'fetched, but in no file');
 }
 
-/** As the agents write it: without the port that a scheme implies there is none to drop. */
+/** The URL as the agents write it, without an implied port. */
 function plain(url: string): string {
   return new URL(url).href;
 }

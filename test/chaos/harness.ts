@@ -1,7 +1,7 @@
-// A cluster of real agent processes on the synthetic web, for tests that break it: each agent is
-// started as a user starts it on a machine of its own, so without a launch that watches over it.
-// The verbs are the faults; everything waits for something seen, with a limit, and whatever is left
-// at the end of a test is killed by its process id.
+// A cluster of real agent processes on the synthetic web, for tests that break it. Each agent is
+// started as a user starts it on its own machine, without a supervising launch. The methods are the
+// faults. Every wait is for an observed event and has a limit, and remaining processes are killed
+// by their process ids after a test.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -23,11 +23,11 @@ import { StateFile } from './harness-state.ts';
 import type { Verdict } from './harness-verdict.ts';
 
 export interface ClusterOptions {
-  /** a1 to aN; each is started when the test says so. */
+  /** a1 to aN. The test starts each of them. */
   readonly agents: number;
-  /** A web to be made, or one that runs already. */
+  /** Options of a new web, or a running web. */
   readonly web?: PartialWebOptions | RunningWeb;
-  /** More seeds, beside the web's first page. */
+  /** Seeds in addition to the web's first page. */
   readonly seeds?: readonly string[];
   readonly delayMs?: number;
   readonly heartbeatMs?: number;
@@ -35,32 +35,34 @@ export interface ClusterOptions {
   readonly backups?: number;
   readonly quorum?: 'none' | 'majority';
   readonly threads?: number;
-  /** Keys of the section `http`, besides its own. */
+  /** Keys of the section `http` in addition to the default ones. */
   readonly http?: Readonly<Record<string, unknown>>;
-  /** What the fields above do not say: whole sections of the config, which replace its own. */
+  /** Sections of the config that replace the default ones. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Where agents listen and are reached, if not at free ports of loopback. */
+  /** Addresses where agents listen and are reached; free ports of loopback by default. */
   readonly listeners?: readonly { listen: string; address?: string }[];
-  /** The environment of each process of an agent, beside the test's. Asked as it is started. */
+  /**
+   * Environment of each agent process, added to that of the test. Read when the process is started.
+   */
   readonly env?: (id: string) => Readonly<Record<string, string>>;
 }
 
-/** How often each fault is tried: `CHAOS_RUNS=20 node --test test/chaos/process-kill.test.ts`. */
+/** Repetitions of each fault: `CHAOS_RUNS=20 node --test test/chaos/process-kill.test.ts`. */
 export const runs = Math.max(1, Number(process.env.CHAOS_RUNS ?? 1));
 
-/** A test of one fault, as often as {@link runs} says, on another web each time. */
+/** A test of one fault, repeated {@link runs} times, each time on another web. */
 export function fault(claim: string, body: (t: TestContext, run: number) => Promise<void>): void {
   for (let run = 1; run <= runs; run++) {
     test(runs === 1 ? claim : `${claim} (${run} of ${runs})`, (t) => body(t, run));
   }
 }
 
-/** All that is waited for comes within this, or the test has failed. */
+/** Limit of every wait. After it the test fails. */
 const waitMsMax = 90_000;
 const pollMs = 20;
 /** Longer than an agent waits for the others (1.5 s). */
 const answerMsMax = 4000;
-/** A web that two agents a core crawl in some seconds, most of which they wait. */
+/** A web that two agents on one core crawl in some seconds, mostly waiting. */
 const webSize = { hosts: 16, pages: 12, port: 0, answerMs: 5 };
 const webShares = { flaky: 0, slow: 0 };
 
@@ -75,13 +77,13 @@ export class Cluster {
   readonly threads: number;
   readonly #scratch: Scratch;
   readonly #addresses: ReadonlyMap<string, string>;
-  /** The present or last process of each agent. */
+  /** The current or last process of each agent. */
   readonly #runs = new Map<string, AgentRun>();
-  /** How often each had joined before its present process began. */
+  /** Number of joins of each agent before its current process began. */
   readonly #joinsBefore = new Map<string, number>();
   readonly #ownsWeb: boolean;
   readonly #env: NonNullable<ClusterOptions['env']>;
-  /** Final answers seen so far, and how far the log has been read. */
+  /** Final answers seen so far. `#read` is the position in the log. */
   readonly #seen = new Set<string>();
   #read = 0;
 
@@ -91,7 +93,7 @@ export class Cluster {
     this.#env = options.env ?? (() => ({}));
     this.delayMs = options.delayMs ?? 60;
     this.heartbeatMs = options.heartbeatMs ?? 100;
-    // The lease, 0.6 of it, must outlast what a busy machine withholds from an agent that is well.
+    // The lease, 0.6 of it, must outlast the delays of a healthy agent on a busy machine.
     this.suspectAfterMs = options.suspectAfterMs ?? 3000;
     this.threads = options.threads ?? 8;
     this.ids = ports.map((_, k) => `a${k + 1}`);
@@ -127,7 +129,7 @@ export class Cluster {
     });
   }
 
-  /** Makes the web and the config, and has the rest cleaned up after the test. Starts no agent. */
+  /** Creates the web and the config, to be removed after the test. Starts no agent. */
   static async make(t: Pick<TestContext, 'after'>, options: ClusterOptions): Promise<Cluster> {
     const ports = await freePorts(options.agents);
     const given = options.web ?? {};
@@ -139,7 +141,7 @@ export class Cluster {
     return cluster;
   }
 
-  // ---- what befalls agents
+  // ---- faults
 
   /** Resolves when the agent listens; fails if it ends before. */
   async start(id: string, options?: StartOptions): Promise<AgentRun> {
@@ -151,7 +153,7 @@ export class Cluster {
     return run;
   }
 
-  /** Starts the process and waits for nothing. */
+  /** Starts the process without waiting. */
   launch(id: string, options: StartOptions = {}): AgentRun {
     const before = this.#runs.get(id);
     assert.ok(before === undefined || before.end !== null, `${id} still runs`);
@@ -163,12 +165,12 @@ export class Cluster {
     return run;
   }
 
-  /** All, or those named; at once. */
+  /** Starts all agents, or the given ones, at once. */
   async startAll(ids: readonly string[] = this.ids): Promise<void> {
     await Promise.all(ids.map((id) => this.start(id)));
   }
 
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL. Resolves when the process has ended. */
   async kill(id: string): Promise<Ended> {
     this.run(id).signal('SIGKILL');
     return this.run(id).ended;
@@ -182,19 +184,19 @@ export class Cluster {
     this.run(id).signal('SIGCONT');
   }
 
-  /** SIGTERM: hands its hosts over; resolves when it has gone. */
+  /** Sends SIGTERM, so that the agent hands over its hosts. Resolves when it has ended. */
   async leave(id: string): Promise<Ended> {
     this.run(id).signal('SIGTERM');
     return this.run(id).ended;
   }
 
-  /** SIGKILL, and the same again at once on the same files. */
+  /** Sends SIGKILL and starts the agent again at once on the same files. */
   async restart(id: string): Promise<AgentRun> {
     await this.kill(id);
     return this.start(id);
   }
 
-  /** Deletes all that a dead agent knew; not its directory, which may be a disk of its own. */
+  /** Deletes all files of a dead agent, but not its directory, which may be a mounted disk. */
   wipe(id: string): void {
     assert.notEqual(this.run(id).end, null, `${id} still runs`);
     const directory = path.join(this.dataDir, id);
@@ -204,12 +206,12 @@ export class Cluster {
     }
   }
 
-  /** SIGKILL to all at once. */
+  /** Sends SIGKILL to all agents at once. */
   async powerLoss(): Promise<void> {
     await Promise.all(this.living().map((id) => this.kill(id)));
   }
 
-  // ---- looking on
+  // ---- observations
 
   run(id: string): AgentRun {
     const run = this.#runs.get(id);
@@ -217,17 +219,17 @@ export class Cluster {
     return run;
   }
 
-  /** Agents whose process runs or is suspended. */
+  /** Agents whose process is running or suspended. */
   living(): string[] {
     return [...this.#runs.values()].filter(({ end }) => end === null).map(({ id }) => id);
   }
 
-  /** Those of them that are not suspended. */
+  /** Living agents that are not suspended. */
   awake(): string[] {
     return this.living().filter((id) => !this.run(id).suspended);
   }
 
-  /** Where the agent takes commands. */
+  /** Address for commands to the agent. */
   addressOf(id: string): string {
     const address = this.#addresses.get(id);
     assert.ok(address, `no agent ${id}`);
@@ -238,7 +240,7 @@ export class Cluster {
     return new StateFile(path.join(this.dataDir, id, 'state.sqlite'));
   }
 
-  /** Share, in [0, 1], of what a complete crawl requests that has been answered. */
+  /** Share, in [0, 1], of the required pages that has been answered. */
   share(): number {
     const requests = this.web.requests();
     for (; this.#read < requests.length; this.#read++) {
@@ -248,7 +250,7 @@ export class Cluster {
     return this.#seen.size / this.web.web.expected().must.size;
   }
 
-  /** Resolves when that share of the pages is answered; fails if all agents end before. */
+  /** Resolves when this share of the pages is answered; fails if all agents end before. */
   async reaches(share: number): Promise<void> {
     await this.until(`${share * 100} % of the pages`, () => {
       if (this.share() >= share) return true;
@@ -257,16 +259,16 @@ export class Cluster {
     });
   }
 
-  /** Resolves when so many more requests have ended. */
+  /** Resolves when this many more requests have ended. */
   async served(count: number): Promise<void> {
     const before = this.web.requests().length;
     await this.until(`${count} requests`, () => this.web.requests().length >= before + count);
   }
 
   /**
-   * Resolves when the agent and the others that are awake have heard each other: each sends the
-   * heartbeats that are due before it answers, so one answer of all of them shows that they heard
-   * the agent, and one some heartbeats later that it has their echo.
+   * Resolves when the agent and the other awake agents have heard each other. Each agent sends its
+   * due heartbeats before it answers. So one answer of all shows that they heard the agent, and
+   * another some heartbeats later shows that the agent has their echo.
    */
   async heard(id: string): Promise<void> {
     await this.#answeredBy(id, this.awake());
@@ -274,18 +276,18 @@ export class Cluster {
     await this.#answeredBy(id, this.awake());
   }
 
-  /** Asks the one for the status of the cluster until it has that of all these. */
+  /** Requests the status of the cluster from the agent until it includes all expected agents. */
   async #answeredBy(id: string, expected: readonly string[]): Promise<void> {
     for (const endMs = steadyMs() + waitMsMax; ; ) {
       const answer = await askAgent(this.addressOf(id), 'status', [], answerMsMax);
       const { agents = [] } = (answer.ok ? answer.result : {}) as { agents?: { id: string }[] };
       const answered = new Set(agents.map((agent) => agent.id));
       if (expected.every((other) => answered.has(other))) return;
-      assert.ok(steadyMs() < endMs, `${id} is not heard: ${JSON.stringify(answer)}`);
+      assert.ok(steadyMs() < endMs, `${id} does not hear all agents: ${JSON.stringify(answer)}`);
     }
   }
 
-  /** Resolves when the agent's events have one of that kind about another agent, or itself. */
+  /** Resolves when the agent has recorded such an event about another agent, or about itself. */
   async event(id: string, kind: string, about: string): Promise<void> {
     const is = () =>
       this.state(id)
@@ -294,7 +296,7 @@ export class Cluster {
     await this.until(`${kind} of ${about} at ${id}`, is);
   }
 
-  /** Resolves when the present process of the agent has joined the others. */
+  /** Resolves when the current process of the agent has joined. */
   async joined(id: string): Promise<void> {
     await this.until(`${id} joins`, () => {
       assert.equal(this.run(id).end, null, `${id} has ended: ${this.run(id).stderr}`);
@@ -302,7 +304,7 @@ export class Cluster {
     });
   }
 
-  /** A damaged file is set aside by its agent, with the joins that it tells of. */
+  /** An agent sets a damaged file aside, and with it the recorded joins. */
   #joinsLeft(id: string): number {
     try {
       return this.#joinsOf(id);
@@ -330,9 +332,9 @@ export class Cluster {
     return [...this.#runs.values()].map(({ id, stderr }) => `${id}: ${stderr.trim()}`).join('\n');
   }
 
-  // ---- the end
+  // ---- end
 
-  /** Waits until every agent that can has ended by itself. Suspended ones are then killed. */
+  /** Waits until every awake agent has ended by itself. Then kills suspended agents. */
   async finish(limitMs = waitMsMax): Promise<Verdict> {
     await this.until('the end of the crawl', () => this.awake().length === 0, limitMs);
     for (const id of this.living()) await this.kill(id);
@@ -341,14 +343,17 @@ export class Cluster {
     return { judgement, ends, web: this.web, state: (id) => this.state(id) };
   }
 
-  /** Kills whatever still runs and removes all files; called after each test by itself. */
+  /** Kills remaining processes and removes all files. Called automatically after each test. */
   async close(): Promise<void> {
     await this.powerLoss();
     if (this.#ownsWeb) await this.web.stop();
     this.#scratch.clean();
   }
 
-  /** As a launch would: an agent that comes too late, or wakes, finds that there is nothing to do. */
+  /**
+   * Records completion as a launch would, so that an agent that starts or wakes later finds no
+   * work.
+   */
   #noteCompletion({ code, stderr }: Ended): void {
     if (code !== 0 || !/: the crawl is complete$/m.test(stderr)) return;
     const loaded = loadConfig(this.config, { cwd: path.dirname(this.config) });
@@ -356,14 +361,14 @@ export class Cluster {
   }
 }
 
-/** How long each page of the endless host takes, so that it costs next to nothing. */
+/** Duration of each page of the endless host, so that it costs almost nothing. */
 const endlessAnswerMs = 200;
 
 /**
- * A cluster whose crawl cannot end before the gate opens, so that the faults fall into it: one more
- * host has a page after the other until then, or as many as are said. No request is held open, since
- * that would hold up an agent that leaves. All other hosts of that site have pages without links, for
- * seeds that are given meanwhile.
+ * A cluster whose crawl cannot end before the gate opens, so that the faults happen during the
+ * crawl. Until then one more host, or the given number of hosts, serves an endless chain of pages.
+ * No request is held open, because that would delay an agent that leaves. All other hosts of that
+ * site have pages without links, for seeds that are added during the crawl.
  */
 export async function gated(
   t: Pick<TestContext, 'after'>,

@@ -1,14 +1,14 @@
-// What some faults need and not every machine has: the right to mount, a compiler, libfaketime. Each
-// is looked for once a process, by trying; what cannot be had is told in words, which the tests that
-// need it are skipped with, and which a storm says in its first line. (What networks of the kernel
-// need is a matter of network-namespaces.ts alone.)
+// Requirements of some faults that not every machine meets: the right to mount, a compiler,
+// libfaketime. Each is tried once for a process. If one is missing, the tests that need it are
+// skipped with the reason, and a storm names it in its first line. (network-namespaces.ts checks
+// the requirements of kernel networks.)
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** A program that mounts or compiles is done long before. */
+/** Longer than any mount or compilation takes. */
 export const programMsMax = 20_000;
 
 const looked = {
@@ -24,9 +24,9 @@ const looked = {
     }
   },
   compiler: () => {
-    if (process.platform !== 'linux') return `no library stands before the disk: not on Linux`;
+    if (process.platform !== 'linux') return `no library can be preloaded: not on Linux`;
     const said = tryRun('cc', ['--version']);
-    return said === null ? null : `no library can be built to stand before the disk: ${said}`;
+    return said === null ? null : `no library can be built to preload for the disk: ${said}`;
   },
   faketime: () =>
     clockLibrary() === undefined ? 'libfaketime is not installed (apt: faketime)' : null,
@@ -38,7 +38,7 @@ export const needs = Object.keys(looked) as Need[];
 
 const found = new Map<Need, string | null>();
 
-/** Why it cannot be had, in words; null where it is there. */
+/** Why the requirement is not met, in words; null if it is met. */
 export function obstacleTo(need: Need): string | null {
   const known = found.get(need);
   if (known !== undefined) return known;
@@ -47,12 +47,12 @@ export function obstacleTo(need: Need): string | null {
   return obstacle;
 }
 
-/** Where Debian's package `faketime` puts it, for whatever processor. */
+/** Path of the library in Debian's package `faketime`, for any processor. */
 export function clockLibrary(): string | undefined {
   return fs.globSync('/usr/lib/*/faketime/libfaketimeMT.so.1')[0];
 }
 
-/** Null if it went well, else what it said. */
+/** Null on success, else the error message. */
 export function tryRun(program: string, words: readonly string[]): string | null {
   try {
     execFileSync(program, words, { timeout: programMsMax, stdio: ['ignore', 'ignore', 'pipe'] });

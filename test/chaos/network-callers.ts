@@ -1,13 +1,12 @@
-// Who has opened a connection to an agent, so that a proxy can cut one link and let the others be.
-// ZMTP's handshake does not tell (the sockets of agents have no name of their own), and a proxy for
-// each pair would not do, since agents tell one another the one address at which each is reached.
-// But each message names its sender, and a link is one agent's alone: the first message of a
-// connection is enough. Until it comes the connection is nobody's, and what it says is the greeting.
+// Finds the agent that opened a connection, so that a proxy can cut one link and leave the others.
+// ZMTP's handshake does not name the agent, and one proxy for each pair is impossible because
+// agents announce a single address. But each message names its sender, and a connection belongs to
+// one agent, so its first message is enough. Before that the connection carries only the greeting.
 
 import { decodeFrame } from '../../agent/messaging/codec.ts';
 import { payloadOf, type Unit } from './network-frames.ts';
 
-/** @returns the agent; empty for a command-line tool; null where the unit does not tell */
+/** @returns the agent; empty for a command-line tool; null if the unit does not name it */
 export function callerOf(unit: Unit): string | null {
   if (unit.kind !== 'message') return null;
   const decoded = decodeFrame(payloadOf(unit));

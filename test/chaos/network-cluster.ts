@@ -1,7 +1,6 @@
-// Clusters whose network a test can break: each agent in a namespace of its own, or behind a proxy of
-// its own. To the verbs of harness.ts come a page that keeps the crawl open until the test lets it
-// end, the question who counts whom as a member, and a count of what changed in the memberships.
-// Made by the tests of network faults.
+// Clusters whose network a test can break: each agent has its own namespace or its own proxy. In
+// addition to harness.ts they have a page that keeps the crawl open until the test lets it end, a
+// check of who counts whom as a member, and a count of membership changes.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -23,22 +22,22 @@ import { healMsMax } from './storm-promises.ts';
 
 const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
-/** Answers to `status` that are waited for; each is a process of half a second. */
+/** Maximum number of `status` answers. Each is a process of half a second. */
 const looksMax = 40;
 /**
- * Forgiven of the politeness delay: the web may notice late that a client has given a request up,
- * as agents do when a lease lapses.
+ * Tolerance of the politeness delay: the web may notice late that a client aborted a request, as
+ * agents do when a lease lapses.
  */
 const slackMs = 50;
-/** What a status may take on a busy machine. */
+/** Maximum duration of a status on a busy machine. */
 const lookMsMax = 20_000;
 
-/** What happened in the memberships of one agent. */
+/** Membership changes of one agent. */
 export interface Changes {
   readonly id: string;
-  /** Others that it gave up, and times that it was given up itself. */
+  /** Number of others that it removed, plus the times that it was removed itself. */
   readonly lost: number;
-  /** Unix milliseconds of the last change of any kind; -Infinity if there was none. */
+  /** Time of the last change in Unix milliseconds; -Infinity if there was none. */
   readonly lastAt: number;
 }
 
@@ -46,12 +45,14 @@ export interface Networked {
   readonly cluster: Cluster;
   /** Opened by `finish` at the latest. */
   readonly gate: Gate;
-  /** Resolves when all agents that live have joined and have each other's present incarnations. */
+  /**
+   * Resolves when all living agents have joined and know the current incarnations of each other.
+   */
   agreement(): Promise<void>;
   changesSince(sinceMs: number): readonly Changes[];
 }
 
-/** A test of a fault in namespaces; skipped, with the reason, where none can be made. */
+/** A test of a fault in namespaces. It is skipped with the reason if none can be created. */
 export function linkFault(
   claim: string,
   body: (t: TestContext, run: number) => Promise<void>,
@@ -61,7 +62,7 @@ export function linkFault(
 
 const hindrance = obstacle();
 
-/** A cluster in namespaces, started. @param options - the size of the web and the time-outs */
+/** Starts a cluster in namespaces. @param options - the size of the web and the timeouts */
 export async function inNamespaces(
   t: Pick<TestContext, 'after'>,
   options: ClusterOptions,
@@ -74,7 +75,7 @@ export async function inNamespaces(
   return { ...made, network, clientOf: (id) => network.address(id) };
 }
 
-/** A cluster in which every agent is reached over a proxy, started; `seed` plays its faults again. */
+/** Starts a cluster in which every agent is reached through a proxy. `seed` replays its faults. */
 export async function behindProxies(
   t: Pick<TestContext, 'after'>,
   options: ClusterOptions & { readonly seed: number },
@@ -91,7 +92,7 @@ export async function behindProxies(
   return { ...made, proxies };
 }
 
-/** Requests at a host at once, or too soon, among those that `which` selects. */
+/** Number of selected requests that overlap at their host or come too early. */
 export function straysOf(cluster: Cluster, which: (request: LoggedRequest) => boolean): number {
   const { web, delayMs } = cluster;
   const requests = givenUpInTime(cluster, web.requests().filter(which));
@@ -100,8 +101,8 @@ export function straysOf(cluster: Cluster, which: (request: LoggedRequest) => bo
 }
 
 /**
- * The requests, of which those that a client gave up end when its agent says that it did: a server
- * on a busy machine notices it late.
+ * The requests, with aborted ones ended when the agent recorded the abort: a server on a busy
+ * machine notices it late.
  */
 function givenUpInTime(
   cluster: Cluster,
@@ -119,7 +120,7 @@ function givenUpInTime(
   });
 }
 
-/** As `assertWhole`, with the slack that the matrix grants (I3). */
+/** Like `assertWhole`, with the allowed slack. */
 export function assertCrawled(cluster: Cluster, verdict: Verdict, costs: Costs = {}): void {
   assertWhole(verdict, { ...costs, strayMax: Number.POSITIVE_INFINITY });
   const strays = straysOf(cluster, () => true);
@@ -127,19 +128,19 @@ export function assertCrawled(cluster: Cluster, verdict: Verdict, costs: Costs =
   assert.ok(strays <= most, `${strays} stray requests, ${most} allowed`);
 }
 
-/** Nobody was given up since, by anyone. */
+/** Asserts that no agent was removed since then. */
 export function assertNobodyLost({ changesSince }: Networked, sinceMs: number): void {
   const lost = changesSince(sinceMs).filter(({ lost }) => lost > 0);
-  assert.deepEqual(lost, [], 'given up without a reason');
+  assert.deepEqual(lost, [], 'no agent should have been removed');
 }
 
-/** All agree again, and did so in time after the network was whole again. */
+/** Asserts that all agents agree again, and did so in time after the network healed. */
 export async function assertHealed(networked: Networked, healMs: number): Promise<void> {
   await networked.agreement();
   for (const { id, lastAt } of networked.changesSince(healMs)) {
     const tookMs = Math.max(0, lastAt - healMs);
     const most = healMsMax(networked.cluster);
-    assert.ok(tookMs <= most, `${id}: its members changed ${tookMs} ms after, ${most} allowed`);
+    assert.ok(tookMs <= most, `${id}: members changed ${tookMs} ms after healing, ${most} allowed`);
   }
 }
 
@@ -178,7 +179,7 @@ async function agreement(cluster: Cluster, status: () => Promise<ClusterStatus>)
   assert.fail(`no agreement on the members: ${last}`);
 }
 
-/** The number of agents if all agree, else what each says. */
+/** The number of agents if all agree, else the view of each. */
 function membershipsOf({ agents, unreachable }: ClusterStatus): number | string {
   const views = agents.map(({ id, incarnation, joined, members }) => {
     const names = members.map((m) => `${m.id}.${m.inc}${m.joined ? '' : '?'}`);

@@ -1,10 +1,9 @@
-// Cuts the byte stream of a ZeroMQ connection (ZMTP 3, RFC 23) into its greeting, its commands and
-// its messages, each with its framing, so that a proxy can lose, repeat or reorder whole messages
-// and leave what remains a valid stream. Used by `network-proxy.ts`; reads nothing of the contents,
-// which `network-callers.ts` does.
+// Splits the byte stream of a ZeroMQ connection (ZMTP 3, RFC 23) into its greeting, commands and
+// messages, each with its framing. So a proxy can lose, repeat or reorder whole messages and keep
+// the stream valid. `network-callers.ts` reads the contents.
 
 export interface Unit {
-  /** `message`: one frame that stands alone, as agents send them. `other` must not be touched. */
+  /** `message`: a single frame, as agents send them. `other` must not be changed. */
   readonly kind: 'message' | 'other';
   readonly bytes: Buffer;
 }
@@ -13,13 +12,13 @@ const greetingBytes = 64;
 const more = 0x01;
 const long = 0x02;
 const command = 0x04;
-/** Far above the largest frame of an agent: whoever sends more is no agent. */
+/** Far above the largest frame of an agent. A larger frame comes from no agent. */
 const frameBytesMax = 16 * 1024 * 1024;
 
 /**
- * The units of a stream, each as soon as it is whole; of the greeting whatever has come, because
- * both ends wait for the other's first bytes before they send the rest. A stream that ends within
- * a unit ends here without it: half a frame is worth nothing. Throws on a frame of an absurd size.
+ * Yields each unit of a stream as soon as it is complete. Bytes of the greeting are passed on at
+ * once, because each end waits for the first bytes of the other before it sends the rest. An
+ * incomplete unit at the end of the stream is dropped. Throws on a frame of absurd size.
  */
 export async function* unitsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Unit> {
   let held: Buffer = Buffer.alloc(0);
@@ -40,7 +39,7 @@ export async function* unitsOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Un
   }
 }
 
-/** What a message says, without its framing. */
+/** The contents of a message, without its framing. */
 export function payloadOf({ bytes }: Unit): Buffer {
   return bytes.subarray(headerSize(bytes));
 }
@@ -49,7 +48,7 @@ function headerSize(bytes: Buffer): number {
   return (bytes[0]! & long) === 0 ? 2 : 9;
 }
 
-/** Of the first frame, header included; null where it is not whole yet. */
+/** Size of the first frame, header included; null if it is not complete yet. */
 function frameSize(bytes: Buffer): number | null {
   if (bytes.length === 0) return null;
   const header = headerSize(bytes);

@@ -1,8 +1,8 @@
-// A network of real links: each agent in a network namespace of its own, joined by a bridge, and
-// the kernel's packet filter for the faults. Agents listen on 127.200.0.k, which their namespaces
-// route to one another, so that they are loopback addresses to the program and commands are taken;
-// every other 127.x.y.z leads to the web of the test's own process. Needs root, iproute2 and
-// nftables. Used by the tests of cuts and loss; whatever is made is removed again.
+// A network of real links. Each agent has its own network namespace; a bridge joins them, and the
+// kernel's packet filter creates the faults. Agents listen on 127.200.0.k, which their namespaces
+// route to one another, so these are loopback addresses for the program and it accepts commands.
+// Every other 127.x.y.z leads to the web of the test's own process. Needs root, iproute2 and
+// nftables. Everything created is removed again.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -11,12 +11,12 @@ import { assertNever } from '../../agent/core/protocol/assert-never.ts';
 const run = promisify(execFile);
 
 /**
- * What is wrong with the way `from` one agent `to` another.
+ * A fault of the direction `from` one agent `to` another.
  *
- * - `cut`: every packet is dropped, so that neither end's connections work.
- * - `mute`: only the connections that `from` opens are cut. Each agent sends by connections of its
- *   own, so `to` hears nothing of `from`, while `from` goes on to hear `to`.
- * - `loss`: so many packets of a hundred are dropped.
+ * - `cut`: every packet is dropped, so connections of both ends fail.
+ * - `mute`: only connections that `from` opens are cut. Each agent sends on its own connections, so
+ *   `to` hears nothing of `from`, but `from` still hears `to`.
+ * - `loss`: the given percentage of packets is dropped.
  * - `reset`: every packet of a connection that `from` opened is answered with a TCP reset.
  * - `webless`: the agent cannot reach the web.
  */
@@ -25,17 +25,20 @@ export type LinkFault =
   | { readonly kind: 'loss'; readonly from: string; readonly to: string; readonly percent: number }
   | { readonly kind: 'webless'; readonly id: string };
 
-/** Every agent has the same one: the addresses differ. */
+/** All agents use this port at different addresses. */
 const port = 7101;
-/** Where this process is to them, behind the bridge. */
+/** Last byte of this process's address behind the bridge. */
 const gatewayByte = 254;
-/** Names are made of the process and a running number, so that tests can run side by side. */
+/** Names contain the process id and a counter, so that tests can run in parallel. */
 const prefix = 'ub';
 let made = 0;
 
-/** Why networks cannot be made here, or null. Tries it, since containers differ in what they allow. */
+/**
+ * Why networks cannot be created here, or null. It tries, because containers differ in their
+ * rights.
+ */
 export function obstacle(): string | null {
-  if (process.platform !== 'linux') return 'network namespaces are a matter of Linux';
+  if (process.platform !== 'linux') return 'network namespaces need Linux';
   if (process.getuid?.() !== 0) return 'network namespaces need root';
   const name = `${prefix}${process.pid}-try`;
   try {
@@ -54,7 +57,7 @@ export function obstacle(): string | null {
   }
 }
 
-/** Every link between the two groups is cut, both ways. */
+/** Cuts every link between the two groups in both directions. */
 export function partition(some: readonly string[], others: readonly string[]): LinkFault[] {
   return some.flatMap((a) => others.flatMap((b) => cutBetween(a, b)));
 }
@@ -66,7 +69,7 @@ export function cutBetween(a: string, b: string): LinkFault[] {
   ];
 }
 
-/** One namespace an agent. Made by `Namespaces.make`, gone after `remove`. */
+/** One namespace for each agent. Created by `Namespaces.make` and removed by `remove`. */
 export class Namespaces {
   readonly #name: string;
   readonly #agents: readonly string[];
@@ -78,7 +81,7 @@ export class Namespaces {
     this.#subnet = freeSubnet();
   }
 
-  /** Makes the namespaces and links, all whole. On failure nothing is left. */
+  /** Creates the namespaces and links without faults. After a failure nothing is left. */
   static async make(agents: readonly string[]): Promise<Namespaces> {
     removeLeftovers();
     const network = new Namespaces(agents);
@@ -93,29 +96,29 @@ export class Namespaces {
     }
   }
 
-  /** What the agent is to be told to listen on. */
+  /** The listen address for the agent. */
   listen(id: string): string {
     return `tcp://${this.#loopback(id)}:${port}`;
   }
 
-  /** What to put before a command so that it runs where the agent does. */
+  /** Prefix for a command that runs in the agent's namespace. */
   before(id: string): readonly string[] {
     return ['ip', 'netns', 'exec', this.#namespace(id)];
   }
 
-  /** From now on these faults and no others. */
+  /** Replaces the current faults by these. */
   async set(faults: readonly LinkFault[]): Promise<void> {
     await Promise.all(this.#agents.map((id) => this.#filter(id, faults)));
   }
 
-  /** All that each agent sends shares a link of this rate, such as `1mbit`, for good. */
+  /** Limits all that each agent sends to this rate, such as `1mbit`, for good. */
   async narrow(rate: string): Promise<void> {
     const limit = ['root', 'tbf', 'rate', rate, 'burst', '16kb', 'latency', '400ms'];
     const line = ['tc', 'qdisc', 'replace', 'dev', 'eth0', ...limit];
     await Promise.all(this.#agents.map((id) => run('ip', [...this.before(id).slice(1), ...line])));
   }
 
-  /** Removes everything; what still runs in a namespace loses its network. */
+  /** Removes everything. Processes still running in a namespace lose their network. */
   remove(): void {
     removeAll((name) => name === this.#name || name.startsWith(`${this.#name}-`));
   }
@@ -142,11 +145,12 @@ export class Namespaces {
     return [`ip ${end} != { 127.200.0.0/16, ${this.#subnet}.0/24, 127.0.0.1 } drop`];
   }
 
-  /** What the agent's filter does to what arrives: links fail at their far ends. */
+  /** The agent's filter rules for incoming packets: links fail at their far ends. */
   #rule(id: string, fault: LinkFault): readonly string[] {
     if (fault.kind === 'webless') return this.#webRule(id, fault, 'saddr');
     if (fault.to !== id) return [];
-    // Who connects has an address of the subnet, who is connected to answers from its 127.x.
+    // A connecting agent has an address of the subnet. A connected one answers from its 127.x
+    // address.
     const caller = `ip saddr ${this.address(fault.from)}`;
     const both = `ip saddr { ${this.address(fault.from)}, ${this.#loopback(fault.from)} }`;
     switch (fault.kind) {
@@ -169,7 +173,7 @@ export class Namespaces {
       `ip link add ${name} type bridge`,
       `ip addr add ${this.#subnet}.${gatewayByte}/24 dev ${name}`,
       `ip link set ${name} up`,
-      // Without this the kernel refuses packets to 127.x that do not come from this machine.
+      // Without this the kernel refuses packets to 127.x from other machines.
       `echo 1 > /proc/sys/net/ipv4/conf/${name}/route_localnet`,
     ];
   }
@@ -188,7 +192,7 @@ export class Namespaces {
       `${ip} addr add ${address}/24 dev eth0`,
       `ip netns exec ${namespace} sysctl -qw net.ipv4.conf.eth0.route_localnet=1 \
         net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0.rp_filter=0`,
-      // Of 127.0.0.0/8 only two addresses stay local: the rest is the web and the other agents.
+      // Only two addresses of 127.0.0.0/8 stay local: the others are the web and the other agents.
       `${ip} route del local 127.0.0.0/8 dev lo table local`,
       `${ip} route add local ${this.#loopback(id)} dev lo table local`,
       route('127.0.0.0/8', `${this.#subnet}.${gatewayByte}`),
@@ -210,13 +214,13 @@ export class Namespaces {
     return `127.200.0.${this.#number(id)}`;
   }
 
-  /** Where the agent's own connections come from, to the web and to the others. */
+  /** Source address of the agent's own connections, to the web and to the other agents. */
   address(id: string): string {
     return `${this.#subnet}.${this.#number(id)}`;
   }
 }
 
-/** The first three bytes of a private network that no interface here has. */
+/** The first three bytes of a private network that no local interface uses. */
 function freeSubnet(): string {
   const taken = execFileSync('ip', ['-4', '-o', 'addr'], { encoding: 'utf8' });
   for (let third = 0; third < 256; third++) {
@@ -226,7 +230,7 @@ function freeSubnet(): string {
   throw new Error('every network of 10.240.0.0/16 is in use');
 }
 
-/** What a test that was killed could not remove. */
+/** Removes the networks that a killed test left behind. */
 function removeLeftovers(): void {
   removeAll((name) => {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
@@ -243,7 +247,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Links within a namespace go with it, and so does the other end of each. */
+/** Removing a namespace also removes its links and their other ends. */
 function removeAll(which: (name: string) => boolean): void {
   for (const kind of ['netns', 'link'] as const) {
     const list = kind === 'netns' ? ['netns', 'list'] : ['-o', 'link', 'show', 'type', 'bridge'];

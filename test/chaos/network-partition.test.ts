@@ -1,5 +1,5 @@
-// Networks that are cut (faults F15 to F20 of the fault matrix, durations scaled to the time-out):
-// what holds is who may crawl while the cut lasts, and that all are one cluster again soon after.
+// Partitioned networks, with durations relative to the timeout. The tests check which agents may
+// crawl during the cut, and that all are one cluster again soon after it.
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
@@ -17,29 +17,31 @@ import {
 } from './network-cluster.ts';
 import { cutBetween, type LinkFault, partition } from './network-namespaces.ts';
 
-/** Times the time-out: as long as the matrix's 30 s at its 5 s. */
+/** Duration of the cut in timeouts. */
 const cutTimeouts = 6;
-/** Slow enough that there are pages left when the cut is healed. */
+/** Slow enough that pages are left when the cut is healed. */
 const delayMs = 300;
 
-/** Cuts `some` off, heals, and tells who asked for what meanwhile. */
+/**
+ * Cuts `some` off, heals the network, and returns access to the requests of the agents meanwhile.
+ */
 async function cutOff(
   t: TestContext,
   agents: number,
   some: readonly string[],
   quorum: 'none' | 'majority',
 ) {
-  // Two such clusters run at a time, and an agent that loses its lease for want of a processor would
-  // count as one that the cut lost.
+  // Two such clusters run at a time. A lease that lapses on a busy processor would count as a loss
+  // by the cut.
   const made = await inNamespaces(t, { agents, quorum, delayMs, suspectAfterMs: 4000 });
   const { cluster, network } = made;
   const others = cluster.ids.filter((id) => !some.includes(id));
   await cluster.reaches(0.2);
   const cutMs = nowMs();
   await network.set(partition(some, others));
-  // The filters are set agent by agent, each by a process: the cut is whole at the last.
+  // Each agent's filter is set by its own process: the cut is complete after the last.
   const wholeMs = nowMs();
-  // The fault is a duration.
+  // The fault has a duration.
   await pause(cutTimeouts * cluster.suspectAfterMs);
   const healMs = nowMs();
   await network.set([]);
@@ -47,7 +49,7 @@ async function cutOff(
   const agreedMs = nowMs();
   for (const { id, lost } of made.changesSince(cutMs)) {
     const across = some.includes(id) ? others.length : some.length;
-    assert.ok(lost <= across + 1, `${id}: ${lost} losses, at most each other once and its own`);
+    assert.ok(lost <= across + 1, `${id}: ${lost} losses are more than expected`);
   }
   const from = (ids: readonly string[], sinceMs: number, untilMs: number) => {
     const addresses = new Set(ids.map((id) => network.address(id)));
@@ -61,15 +63,17 @@ async function cutOff(
 async function assertMinorityStops(t: TestContext, agents: number, few: readonly string[]) {
   const { cluster, gate, others, wholeMs, healMs, from } = await cutOff(t, agents, few, 'majority');
   const stoppedMs = wholeMs + cluster.suspectAfterMs;
-  assert.equal(from(few, stoppedMs, healMs).length, 0, 'who is cut off must not crawl');
-  assert.ok(from(others, stoppedMs, healMs).length > 0, 'the majority must go on');
+  assert.equal(from(few, stoppedMs, healMs).length, 0, 'agents that are cut off must not crawl');
+  assert.ok(from(others, stoppedMs, healMs).length > 0, 'the majority must continue');
   gate.open();
-  // Hosts whose owner and backup are both cut off begin anew on the other side.
+  // Hosts whose owner and backup are both cut off are crawled anew on the other side.
   const overlapMax = from(few, Number.NEGATIVE_INFINITY, stoppedMs).length;
   assertCrawled(cluster, await cluster.finish(), { overlapMax });
 }
 
-/** Each side keeps every promise by itself; against the other only before and after. */
+/**
+ * Each side keeps every promise by itself; towards the other side only before and after the cut.
+ */
 async function assertBothSidesCrawl(t: TestContext, agents: number, some: readonly string[]) {
   const made = await cutOff(t, agents, some, 'none');
   const { cluster, gate, network, others, cutMs, healMs, agreedMs, from } = made;
@@ -87,19 +91,19 @@ async function assertBothSidesCrawl(t: TestContext, agents: number, some: readon
   assert.equal(
     straysOf(cluster, ({ startMs }) => startMs < cutMs),
     0,
-    'before',
+    'before the cut',
   );
   assert.equal(
     straysOf(cluster, ({ startMs }) => startMs > agreedMs),
     0,
-    'after',
+    'after the agreement',
   );
-  // Each page once a side, and again where a request was given up when its lease had lapsed.
+  // Each page once for each side, and again if its request was aborted because the lease lapsed.
   const overlapMax = verdict.judgement.expected + abortedIn(verdict);
   assertCrawled(cluster, verdict, { overlapMax, strayMax: Number.POSITIVE_INFINITY });
 }
 
-/** A cut around which everything finds a way costs nothing at all. */
+/** A cut that can be bypassed costs nothing. */
 async function assertWorkedAround(
   t: TestContext,
   agents: number,
@@ -118,24 +122,24 @@ async function assertWorkedAround(
   assertCrawled(cluster, verdict);
 }
 
-describe('networks that are cut', { concurrency: 2 }, () => {
-  linkFault('F15: of a partition 2 | 3 the smaller side stops, under quorum majority', (t) =>
+describe('partitioned networks', { concurrency: 2 }, () => {
+  linkFault('under quorum majority, the smaller side of a partition 2 | 3 stops', (t) =>
     assertMinorityStops(t, 5, ['a1', 'a2']),
   );
 
-  linkFault('F15: both sides of a partition 2 | 3 crawl, under quorum none, and merge', (t) =>
+  linkFault('under quorum none, both sides of a partition 2 | 3 crawl, and then merge', (t) =>
     assertBothSidesCrawl(t, 5, ['a1', 'a2']),
   );
 
-  linkFault('F16: an agent cut off from its peers stops, under quorum majority', (t) =>
+  linkFault('under quorum majority, an agent cut off from its peers stops', (t) =>
     assertMinorityStops(t, 3, ['a1']),
   );
 
-  linkFault('F16: an agent cut off from its peers crawls on, under quorum none, and merges', (t) =>
+  linkFault('under quorum none, an agent cut off from its peers continues, and then merges', (t) =>
     assertBothSidesCrawl(t, 3, ['a1']),
   );
 
-  linkFault('F17: an agent cut off from the web waits, and gives no page up', async (t) => {
+  linkFault('an agent cut off from the web waits, and fails no page', async (t) => {
     const timeouts = { connectMs: 1000, responseMs: 2000, totalMs: 5000 };
     const userAgent = 'chaos (+https://example.org/)';
     const http = { userAgent, allowPrivateAddresses: true, timeouts };
@@ -150,9 +154,9 @@ describe('networks that are cut', { concurrency: 2 }, () => {
     gate.open();
     const verdict = await cluster.finish();
     assertNobodyLost(made, cutMs);
-    // What the agent sent and gave up during the cut reaches the server when the cut is healed.
+    // Requests that the agent sent and aborted during the cut reach the server after the healing.
     const strayMax = cluster.web.requests().filter(({ status }) => status === 0).length;
-    // Answers that were on their way when the cut came.
+    // Allows for answers that were in flight at the cut.
     assertCrawled(cluster, verdict, { overlapMax: cluster.threads, strayMax });
     const errors = cluster.ids.flatMap((id) =>
       cluster
@@ -163,15 +167,15 @@ describe('networks that are cut', { concurrency: 2 }, () => {
     assert.deepEqual(errors, []);
   });
 
-  linkFault('F18: who is not heard by one, but by a third, stays', (t) =>
+  linkFault('an agent that one peer does not hear stays a member if a third agent hears it', (t) =>
     assertWorkedAround(t, 3, () => [{ kind: 'mute', from: 'a1', to: 'a2' }]),
   );
 
-  linkFault('F19: two that are cut from one another, and not from a third, stay', (t) =>
+  linkFault('two agents that are cut off only from each other stay members', (t) =>
     assertWorkedAround(t, 3, () => cutBetween('a1', 'a2')),
   );
 
-  linkFault('F20: of five, each of which sees two, all stay', (t) =>
+  linkFault('five agents that each reach two others all stay members', (t) =>
     assertWorkedAround(t, 5, ({ ids }) =>
       ids.flatMap((id, k) => cutBetween(id, ids[(k + 2) % ids.length]!)),
     ),

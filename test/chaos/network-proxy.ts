@@ -1,9 +1,8 @@
-// A TCP proxy in front of an agent: peers connect to it, it connects to where the agent listens, and
-// what the peers send is delayed, clogged, throttled, cut off, damaged, or repeated and reordered
-// message by message on the way; or cut off from single peers alone. What the agent answers (to
-// command-line tools alone) is passed on as it is. Needs no rights. Used by the tests of slow and
-// faulty links, and by the storms; `network-frames.ts` finds the messages, so that a fault of
-// messages leaves a stream that the receiver takes for whole.
+// A TCP proxy in front of an agent: peers connect to it, and it connects to the agent. It delays,
+// blocks, throttles, cuts or damages the stream from the peers, or repeats and reorders its
+// messages. It can also cut single peers. Answers of the agent (only to command-line tools) pass
+// unchanged. `network-frames.ts` finds the messages, so that faults of messages leave a valid
+// stream. It needs no special rights.
 
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,47 +10,50 @@ import type { Random } from '../simulation/random.ts';
 import { callerOf } from './network-callers.ts';
 import { type Unit, unitsOf } from './network-frames.ts';
 
-/** What happens to the stream towards the agent; nothing where nothing is said. */
+/** The faults of the stream towards the agent; none by default. */
 export interface ProxyFault {
-  /** Each unit comes so much later, and by up to the jitter later still; the order stays. */
+  /** Delay of each unit, plus a random jitter. The order stays. */
   readonly delayMs?: number;
   readonly jitterMs?: number;
-  /** Nothing comes through, nothing is lost. */
+  /** Nothing passes, and nothing is lost. */
   readonly clogged?: boolean;
   readonly messagesPerSecond?: number;
-  /** Each connection is reset (RST) when it is so old. */
+  /** Age at which each connection is reset (RST). */
   readonly resetAfterMs?: number;
-  /** One bit of so many bytes is turned, framing included. */
+  /** One bit in this many bytes is flipped, framing included. */
   readonly flipEveryBytes?: number;
-  /** Shares, in [0, 1], of the messages: sent twice, after the next, and an old one once more. */
+  /**
+   * Shares, in [0, 1], of messages that are sent twice, sent after the next one, or sent again
+   * later.
+   */
   readonly duplicated?: number;
   readonly reordered?: number;
   readonly replayed?: number;
 }
 
 /**
- * Links that are cut, by the agent that calls. Nothing comes through. What has waited for so many
- * milliseconds is lost, and its connection reset, as by a sender whose kernel gives up; what has
- * waited for less comes when the cut is over, as what the kernel repeats. 0: each connection is
- * reset with its first message.
+ * The cut links, by the calling agent. Nothing passes. A message that has waited for the given
+ * milliseconds is lost and its connection is reset, like a sender's kernel that gives up. Messages
+ * that have waited for less arrive after the cut, like repetitions of the kernel. 0: each
+ * connection is reset at its first message.
  */
 export type Cuts = ReadonlyMap<string, number>;
 
-/** Old messages of a connection that may come again. */
+/** Maximum number of old messages of a connection that may be replayed. */
 const replaysMax = 200;
-/** What waits in a connection before the sender is held back by TCP. */
+/** Waiting bytes of a connection above which TCP slows the sender down. */
 const waitingBytesMax = 64 * 1024;
-/** How often a connection with too much waiting looks whether it may take more. */
+/** How often a connection with too many waiting bytes checks whether it may read more. */
 const lookMs = 10;
-/** A message that is to come after the next one waits no longer for one. */
+/** A message to be sent after the next one waits no longer than this. */
 const reorderMsMax = 500;
 const never = Number.POSITIVE_INFINITY;
 
-/** The proxy of one agent. Its fault may be changed at any time, also for open connections. */
+/** The proxy of one agent. Its fault may change at any time, also for open connections. */
 export class NetworkProxy {
   /**
-   * Messages passed on so far, repeated ones included, and what befell them; `cut` counts those that
-   * a cut lost or held up. The tests' proof that the fault was there.
+   * Messages passed on so far, repeated ones included, and the faults applied. `cut` counts
+   * messages that a cut lost or delayed. They prove that the fault was present.
    */
   readonly counts = {
     ...{ messages: 0, bytes: 0, repeated: 0, reordered: 0, flipped: 0, resets: 0, cut: 0 },
@@ -71,9 +73,9 @@ export class NetworkProxy {
     server.on('connection', (socket) => this.#join(socket));
   }
 
-  /** @param port - where the agent listens, on 127.0.0.1; it need not be there yet */
+  /** @param port - where the agent listens on 127.0.0.1; the agent may start later */
   static async start(port: number, random: Random): Promise<NetworkProxy> {
-    // A sender must feel at once that nobody reads, and so have little in the kernel.
+    // Little data may wait in the kernel, so that a sender notices at once that no one reads.
     const server = net.createServer({ noDelay: true, highWaterMark: waitingBytesMax });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -82,7 +84,7 @@ export class NetworkProxy {
     return new NetworkProxy(server, port, random);
   }
 
-  /** What peers connect to. */
+  /** The address to which peers connect. */
   get address(): string {
     return `tcp://127.0.0.1:${(this.#server.address() as net.AddressInfo).port}`;
   }
@@ -134,7 +136,7 @@ export class NetworkProxy {
         stream.look();
       });
     }
-    // What a caller that has closed said before it is still on its way.
+    // Data of a caller that has already closed may still be on its way.
     agent.on('close', end);
     agent.pipe(caller);
     const over = () => {
@@ -145,7 +147,7 @@ export class NetworkProxy {
   }
 }
 
-/** One connection's way to the agent: units come in, wait their time, and are written. */
+/** One connection towards the agent: units arrive, wait until they are due, and are written. */
 class Stream {
   readonly #proxy: NetworkProxy;
   readonly #agent: net.Socket;
@@ -153,7 +155,7 @@ class Stream {
   readonly #startMs = performance.now();
   readonly #queue: { unit: Unit; cameMs: number; dueMs: number }[] = [];
   readonly #old: Unit[] = [];
-  /** Null until a message has told. */
+  /** Null until a message names the agent. */
   #caller: string | null = null;
   #queuedBytes = 0;
   #heldBack: { unit: Unit; sinceMs: number } | null = null;
@@ -167,7 +169,7 @@ class Stream {
     this.#reset = reset;
   }
 
-  /** Resolves when the caller has ended and all is written, or the agent is gone. */
+  /** Resolves when the caller has ended and all is written, or when the agent's side is closed. */
   async carry(caller: net.Socket): Promise<void> {
     const written = this.#write();
     try {
@@ -185,12 +187,12 @@ class Stream {
     await written;
   }
 
-  /** Something has changed: more has come, or the fault is another. */
+  /** Called when more data arrived or the fault changed. */
   look(): void {
     this.#wake();
   }
 
-  /** Null where the link is not cut. */
+  /** Null if the link is not cut. */
   get #heldMsMax(): number | null {
     return this.#caller === null ? null : (this.#proxy.cuts.get(this.#caller) ?? null);
   }
@@ -203,7 +205,9 @@ class Stream {
     this.#queuedBytes += unit.bytes.length;
   }
 
-  /** What becomes of a message: itself, and copies of it or of an older one; or nothing yet. */
+  /**
+   * The units to send for a message: itself and copies of it or of an older one; possibly none yet.
+   */
   #multiply(unit: Unit): Unit[] {
     const { random, counts, fault } = this.#proxy;
     if (unit.kind !== 'message') return [unit];
@@ -252,7 +256,7 @@ class Stream {
     return Math.min(tooOldMs, (this.#queue[0]?.cameMs ?? never) + (this.#heldMsMax ?? never));
   }
 
-  /** Resolves then, or when something has changed. */
+  /** Resolves at that time, or when something has changed. */
   #until(atMs: number): Promise<void> {
     return new Promise((resolve) => {
       const waitMs = Math.max(1, Math.ceil(atMs - performance.now()));
@@ -274,7 +278,7 @@ class Stream {
       await pause(1000 / messagesPerSecond);
   }
 
-  /** The bytes, with one bit turned where its turn has come. */
+  /** The bytes, with a bit flipped when it is due. */
   #damaged(bytes: Buffer): Buffer {
     const { fault, random, counts } = this.#proxy;
     const every = fault.flipEveryBytes;

@@ -1,5 +1,5 @@
-// Links that come and go, lose packets or are narrow (faults F21 to F23 and F28 of the fault matrix).
-// Under `quorum: majority` nothing of it may bring two agents to one host.
+// Links that come and go, lose packets or are narrow. Under `quorum: majority` two agents must
+// never request from one host at once.
 
 import assert from 'node:assert/strict';
 import { describe, type TestContext } from 'node:test';
@@ -17,13 +17,16 @@ import {
 import { cutBetween, type LinkFault, partition } from './network-namespaces.ts';
 
 const delayMs = 300;
-/** As in the matrix: the kernel's pauses before it sends again do not scale with ours. */
+/** Not scaled, because the kernel's retransmission pauses do not scale with the timeout. */
 const unscaled = { heartbeatMs: 500, suspectAfterMs: 5000 };
 
-/** What the matrix allows in a minute of links that come and go. */
+/** Losses allowed in a minute of links that come and go. */
 const lossesMax = 2;
 
-/** Every packet between agents is lost with this chance, until all pages are fetched or beyond. */
+/**
+ * Loses each packet between agents with this probability, until all pages are fetched or to the
+ * end.
+ */
 async function underLoss(t: TestContext, percent: number, toTheEnd = false) {
   const made = await inNamespaces(t, { agents: 3, delayMs: 150, ...unscaled });
   const { cluster, gate, network } = made;
@@ -37,14 +40,14 @@ async function underLoss(t: TestContext, percent: number, toTheEnd = false) {
   );
   await cluster.reaches(1);
   const losses = made.changesSince(sinceMs).map(({ lost }) => lost);
-  // The last words of those who end are not repeated.
+  // An agent that ends does not repeat its last messages.
   if (!toTheEnd) await network.set([]);
   gate.open();
   return { made, sinceMs, losses, verdict: await cluster.finish() };
 }
 
-describe('networks that are unsteady', { concurrency: 2 }, () => {
-  linkFault('F21: an agent whose links come and go stays', async (t) => {
+describe('unsteady networks', { concurrency: 2 }, () => {
+  linkFault('an agent whose links come and go stays a member', async (t) => {
     const made = await inNamespaces(t, { agents: 4, quorum: 'majority', delayMs, ...unscaled });
     const { cluster, gate, network } = made;
     const sinceMs = nowMs();
@@ -62,7 +65,7 @@ describe('networks that are unsteady', { concurrency: 2 }, () => {
     assertCrawled(cluster, await cluster.finish(), { overlapMax: 2 * cluster.threads });
   });
 
-  linkFault('F22: links cut one by one, and healed in another order', async (t, run) => {
+  linkFault('agents agree again after links are cut and healed one by one', async (t, run) => {
     const made = await inNamespaces(t, { agents: 5, quorum: 'majority', delayMs });
     const { cluster, gate, network } = made;
     const random = new Random(run);
@@ -88,22 +91,22 @@ describe('networks that are unsteady', { concurrency: 2 }, () => {
     assertCrawled(cluster, verdict, { overlapMax: verdict.judgement.expected });
   });
 
-  linkFault('F23: of packets lost, 5 in 100, nobody dies', async (t) => {
+  linkFault('with 5 % of packets lost, no agent is removed', async (t) => {
     const { made, losses, verdict } = await underLoss(t, 5);
     assert.deepEqual(losses, [0, 0, 0]);
     assertCrawled(made.cluster, verdict);
   });
 
-  linkFault('F23: with 20 of 100 packets lost the crawl ends and is whole', async (t) => {
+  linkFault('with 20 % of packets lost, the crawl completes', async (t) => {
     const { made, sinceMs, verdict } = await underLoss(t, 20);
-    // Under `quorum: none` each loss is a partition until it is noticed to be none.
+    // Under `quorum: none` each loss counts as a partition until the agents notice that it is none.
     const losses = made.changesSince(sinceMs).reduce((sum, { lost }) => sum + lost, 0);
     t.diagnostic(`${losses} losses, ${verdict.judgement.overlap.count} fetched again`);
     const strayMax = losses * made.cluster.threads;
     assertCrawled(made.cluster, verdict, { overlapMax: verdict.judgement.expected, strayMax });
   });
 
-  linkFault('F23: with 30 of 100 packets lost the crawl ends, with every page', async (t) => {
+  linkFault('with 30 % of packets lost, the crawl ends with every page', async (t) => {
     if (runs === 1) return t.skip('takes up to two minutes: CHAOS_RUNS=2');
     const { made, sinceMs, verdict } = await underLoss(t, 30, true);
     const losses = made.changesSince(sinceMs).reduce((sum, { lost }) => sum + lost, 0);
@@ -115,7 +118,7 @@ describe('networks that are unsteady', { concurrency: 2 }, () => {
     );
   });
 
-  linkFault('F28: at 1 Mbit/s heartbeats get through, and nothing is lost', async (t) => {
+  linkFault('at 1 Mbit/s heartbeats arrive, and nothing is lost', async (t) => {
     const web = { hosts: 24, pages: 20, linksPerPage: 60, crossLinks: 40 };
     const made = await inNamespaces(t, { agents: 3, web, delayMs: 60, ...unscaled });
     const { cluster, gate, network } = made;

@@ -1,7 +1,6 @@
-// Faults of processes that die: killed for good, killed and started again on what they knew or on
-// nothing, one by one and all at once. Nothing may be missing, and what is fetched again is bounded
-// by what the dead had open or not copied yet. Real processes on real files; the ids are those of
-// the fault matrix.
+// Faults of processes that die: killed for good, or killed and started again with or without their
+// files, one by one or all at once. No page may be missing, and pages fetched again are limited to
+// those that dead agents had open or not copied yet. Real processes on real files.
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
@@ -10,15 +9,15 @@ import { Cluster, fault, gated, runs } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
 import { assertWhole } from './harness-verdict.ts';
 
-/** What one crash may cost: the dead agent's open requests, and as many not copied yet. */
+/** Allowed cost of a crash: the dead agent's open requests, and as many pages not copied yet. */
 const perCrash = ({ threads }: Cluster) => 2 * threads;
 
-/** Where in the crawl: once, in the middle; many times, everywhere. */
+/** When the agent is killed: in the middle of the crawl, or with several runs at several points. */
 const shares = runs > 1 ? [0.1, 0.5, 0.9] : [0.5];
 
 describe('processes that die', { concurrency: 2 }, () => {
   for (const share of shares) {
-    fault(`F01: killed for good at ${share * 100} % of the pages`, async (t, seed) => {
+    fault(`an agent is killed for good at ${share * 100} % of the pages`, async (t, seed) => {
       const cluster = await Cluster.make(t, { agents: 3, web: { seed } });
       await cluster.startAll();
       await cluster.reaches(share);
@@ -27,7 +26,7 @@ describe('processes that die', { concurrency: 2 }, () => {
     });
   }
 
-  fault('F01: the successors go on at each host in time', async (t, seed) => {
+  fault('successors continue each host in time', async (t, seed) => {
     const web = { seed, pages: 30, hosts: 12 };
     const cluster = await Cluster.make(t, { agents: 3, web, delayMs: 100, threads: 16 });
     await cluster.startAll();
@@ -49,7 +48,7 @@ describe('processes that die', { concurrency: 2 }, () => {
     }
   });
 
-  fault('F01: two copies survive two deaths at once', async (t, seed) => {
+  fault('two copies survive two deaths at once', async (t, seed) => {
     const cluster = await Cluster.make(t, { agents: 4, backups: 2, web: { seed, sparse: true } });
     await cluster.startAll();
     await cluster.reaches(0.4);
@@ -57,7 +56,7 @@ describe('processes that die', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish(), { overlapMax: 2 * perCrash(cluster) });
   });
 
-  fault('F02: killed and started again at once, again and again', async (t, seed) => {
+  fault('an agent is repeatedly killed and started again at once', async (t, seed) => {
     const { gate, cluster } = await gated(t, { agents: 3, web: { seed, pages: 20 }, delayMs: 150 });
     await cluster.startAll();
     const restarts = runs > 1 ? 20 : 5;
@@ -69,7 +68,7 @@ describe('processes that die', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish(), { overlapMax: restarts * perCrash(cluster) });
   });
 
-  fault('F03: killed, and back on its files after it was inherited', async (t, seed) => {
+  fault('an agent is killed, and returns on its files after a takeover', async (t, seed) => {
     const { gate, cluster } = await gated(t, { agents: 3, web: { seed, pages: 20 }, delayMs: 120 });
     await cluster.startAll();
     await cluster.reaches(0.25);
@@ -81,12 +80,12 @@ describe('processes that die', { concurrency: 2 }, () => {
     gate.open();
     const verdict = await cluster.finish();
     assertWhole(verdict, { overlapMax: perCrash(cluster) });
-    assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts came back');
+    assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts returned');
   });
 
   for (const inherited of [false, true]) {
-    const when = inherited ? 'after it was inherited' : 'at once';
-    fault(`F04: killed, and back ${when} without its files`, async (t, seed) => {
+    const when = inherited ? 'after a takeover' : 'at once';
+    fault(`an agent is killed, and returns ${when} without its files`, async (t, seed) => {
       const web = { seed, pages: 20 };
       const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
       await cluster.startAll();
@@ -99,13 +98,13 @@ describe('processes that die', { concurrency: 2 }, () => {
       gate.open();
       const verdict = await cluster.finish();
       assertWhole(verdict, { overlapMax: perCrash(cluster) });
-      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts came back');
+      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts returned');
     });
   }
 
   for (const share of [...shares, 1]) {
     const when = share === 1 ? 'after the last page' : `at ${share * 100} % of the pages`;
-    fault(`F11: all killed ${when}, and started again`, async (t, seed) => {
+    fault(`all agents are killed ${when} and started again`, async (t, seed) => {
       const cluster = await Cluster.make(t, { agents: 3, web: { seed } });
       await cluster.startAll();
       await cluster.reaches(share);
@@ -116,7 +115,7 @@ describe('processes that die', { concurrency: 2 }, () => {
     });
   }
 
-  fault('F12: each leaves and comes back in turn', async (t, seed) => {
+  fault('each agent in turn leaves and returns', async (t, seed) => {
     const { gate, cluster } = await gated(t, { agents: 3, web: { seed, pages: 20 }, delayMs: 150 });
     await cluster.startAll();
     await cluster.reaches(0.1);
@@ -125,7 +124,7 @@ describe('processes that die', { concurrency: 2 }, () => {
       assert.equal(left.code, 0, left.stderr);
       await cluster.start(id);
       await cluster.joined(id);
-      // The fault is one restart every so often, not all of them at once.
+      // The fault is a restart every so often, not all restarts at once.
       await pause(500);
     }
     gate.open();

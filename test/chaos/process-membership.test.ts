@@ -1,6 +1,6 @@
-// Faults of a cluster that comes and goes (groups `ring` and `peer` of the fault matrix): agents
-// that start in any order, with other settings, that churn, join at the end, leave in the middle of
-// a hand-over, or all leave but one. What leaves and joins costs no page fetched twice.
+// Changes of the membership: agents start in any order or with other settings, leave and join
+// repeatedly, join at the end, leave during a hand-over, or all leave but one. No page is fetched
+// twice because agents leave or join.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, fault, gated, runs } from './harness.ts';
 import { assertWhole, enders } from './harness-verdict.ts';
 
-/** Sections of the config that all agents must agree on, each with another value. */
+/** Config sections on which all agents must agree, each with another value. */
 const otherSettings: readonly (readonly [string, Record<string, unknown>])[] = [
   ['replicas', { cluster: { replicas: 100 } }],
   ['backups', { cluster: { backups: 2 } }],
@@ -24,9 +24,9 @@ const otherSettings: readonly (readonly [string, Record<string, unknown>])[] = [
   ],
 ];
 
-describe('clusters that come and go', { concurrency: 2 }, () => {
+describe('clusters whose agents leave and join', { concurrency: 2 }, () => {
   fault(
-    'F31: agents start in any order, the first of the config long after the others',
+    'agents start in any order, the first agent of the config long after the others',
     async (t, seed) => {
       const { gate, cluster } = await gated(t, {
         agents: 3,
@@ -43,11 +43,11 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
       gate.open();
       const verdict = await cluster.finish();
       assertWhole(verdict);
-      assert.equal(enders(verdict).length, 3, 'one cluster, which ended together');
+      assert.equal(enders(verdict).length, 3, 'one cluster, whose agents ended together');
     },
   );
 
-  fault('F50: an agent with other settings is refused, naming what differs', async (t) => {
+  fault('an agent with other settings is refused, and the message names the key', async (t) => {
     const { gate, cluster } = await gated(t, { agents: 2 });
     await cluster.start('a1');
     await cluster.joined('a1');
@@ -67,7 +67,7 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish());
   });
 
-  fault('F54: two of four agents leave and join every half time-out', async (t, seed) => {
+  fault('two of four agents leave and join every half timeout', async (t, seed) => {
     const web = { seed, pages: 20 };
     const { gate, cluster } = await gated(t, { agents: 4, web, delayMs: 150 });
     await cluster.startAll();
@@ -85,7 +85,7 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
     assert.equal(enders(verdict).length, 4, 'one ring after the last change');
   });
 
-  fault('F55: an agent joins when the last page is done', async (t, seed) => {
+  fault('an agent joins when the last page is done', async (t, seed) => {
     const cluster = await Cluster.make(t, { agents: 3, web: { seed } });
     await cluster.startAll(['a1', 'a2']);
     await cluster.reaches(0.98);
@@ -93,9 +93,9 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish());
   });
 
-  fault('F55: an agent leaves while hosts are handed to another', async (t, seed) => {
+  fault('an agent leaves while hosts are handed to another', async (t, seed) => {
     const web = { seed, pages: 20 };
-    // Leases that do not lapse on a busy machine: a request that is aborted is asked again.
+    // Leases that do not lapse on a busy machine, because an aborted request is sent again.
     const timing = { delayMs: 100, suspectAfterMs: 4000 };
     const cluster = await Cluster.make(t, { agents: 3, web, ...timing });
     await cluster.startAll(['a1', 'a2']);
@@ -106,7 +106,7 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish());
   });
 
-  fault('F56: all leave but one, which goes on alone until they are back', async (t, seed) => {
+  fault('all agents but one leave, and it continues alone until they return', async (t, seed) => {
     const { gate, cluster } = await gated(t, { agents: 3, web: { seed, pages: 20 }, delayMs: 100 });
     await cluster.startAll();
     await cluster.reaches(0.2);
@@ -118,7 +118,7 @@ describe('clusters that come and go', { concurrency: 2 }, () => {
     await Promise.all(['a1', 'a3'].map((id) => cluster.joined(id)));
     gate.open();
     const verdict = await cluster.finish();
-    // Two that leave at once change the lease under open requests, which are then asked again.
+    // When two leave at once, the lease changes during open requests, which are then sent again.
     assertWhole(verdict, { overlapMax: cluster.threads });
     assert.equal(enders(verdict).length, 3);
   });

@@ -1,5 +1,5 @@
-// Random faults in a small cluster for a short time: what random.ts does by hand with more of both.
-// The seed is in the failure, and replays the choice of faults.
+// Random faults in a small cluster for a short time. random.ts runs larger ones manually. A failure
+// prints the seed, which replays the faults.
 
 import { fault } from './harness.ts';
 import { assertStormSurvived, storm } from './storm.ts';
@@ -7,13 +7,13 @@ import { without } from './storm-ground.ts';
 import { assertKillsSurvived, killStorm } from './storm-kills.ts';
 
 fault(
-  'F61: kills and restarts each second, at random: complete, nothing missing',
+  'random kills and restarts each second: the crawl completes, no page is missing',
   async (t, seed) => {
     assertKillsSurvived(await killStorm(t, { agents: 8, seconds: 20, seed }));
   },
 );
 
-fault('F61: faults of every kind, at random: complete, nothing missing', async (t, seed) => {
-  if (without() !== '') t.diagnostic(`not of every kind here:${without()}`);
+fault('random faults of every kind: the crawl completes, no page is missing', async (t, seed) => {
+  if (without() !== '') t.diagnostic(`missing kinds of faults:${without()}`);
   assertStormSurvived(await storm(t, { agents: 4, seconds: 20, seed }));
 });

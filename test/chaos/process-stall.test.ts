@@ -1,7 +1,6 @@
-// Faults of processes that do not die: stopped and continued, blocked by their own computing, told
-// to go, or there twice. A standstill that is shorter than the time-out changes nothing; a longer
-// one costs the agent its hosts, and it must notice before it asks for anything. Ids are those of
-// the fault matrix.
+// Faults of processes that do not die: stopped and continued, blocked by their own computation,
+// terminated, or running twice. A stall shorter than the timeout changes nothing. A longer one
+// costs the agent its hosts, and the agent must notice it before its next request.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -15,7 +14,7 @@ import { abortedIn, assertWhole } from './harness-verdict.ts';
 
 const spin = path.join(import.meta.dirname, 'harness-spin.ts');
 
-/** Agents of the view that somebody gave up or that gave themselves up. */
+/** Removals of other agents and rejoins in the events of all agents. */
 function changes(cluster: Cluster): string[] {
   const kinds = ['suspect', 'remove', 'rejoin'];
   return cluster.ids.flatMap((id) => {
@@ -25,8 +24,8 @@ function changes(cluster: Cluster): string[] {
 }
 
 describe('processes that do not die', { concurrency: 2 }, () => {
-  fault('F06: stopped for half the time-out, again and again: nobody notices', async (t, seed) => {
-    // Half of it leaves a tenth until the lease lapses, for whatever else delays the agent.
+  fault('no agent notices stops of half the timeout', async (t, seed) => {
+    // Half of the timeout leaves a tenth until the lease lapses, for other delays of the agent.
     const suspectAfterMs = 8000;
     const { gate, cluster } = await gated(t, { agents: 3, suspectAfterMs, web: { seed } });
     await cluster.startAll();
@@ -42,7 +41,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish());
   });
 
-  fault('F07: stopped for three time-outs in the middle of requests', async (t, seed) => {
+  fault('an agent is stopped for three timeouts during requests', async (t, seed) => {
     const web = { seed, pages: 20, answerMs: 20 };
     const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 100 });
     await cluster.startAll();
@@ -53,15 +52,15 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     await cluster.event('a2', 'rejoin', 'a2');
     await cluster.joined('a2');
     gate.open();
-    // One stray request a host, of those that it had open or was about to send.
+    // One stray request for each host with an open or imminent request.
     const strayMax = cluster.threads;
     const verdict = await cluster.finish();
-    // Requests that are late hold no thread (ADR 0042): more than the threads may have been open.
+    // Late requests occupy no thread (ADR 0042), so more than the threads may have been open.
     const open = Math.max(strayMax, abortedIn(verdict));
     assertWhole(verdict, { overlapMax: cluster.threads + open, strayMax });
   });
 
-  fault('F08: all stopped for five time-outs and continued in another order', async (t, seed) => {
+  fault('all agents stop for five timeouts and continue in another order', async (t, seed) => {
     const suspectAfterMs = 1000;
     const { gate, cluster } = await gated(t, { agents: 4, suspectAfterMs, web: { seed } });
     await cluster.startAll();
@@ -80,7 +79,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
 
   for (const share of runs > 1 ? [0.4, 1, 2] : [0.4, 2]) {
     fault(
-      `F09: its event loop blocked for ${share} time-outs, it accuses nobody`,
+      `an agent with an event loop blocked for ${share} timeouts suspects no other`,
       async (t, seed) => {
         const suspectAfterMs = 4000;
         const spinMs = share * suspectAfterMs;
@@ -102,7 +101,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     );
   }
 
-  fault('F10: SIGTERM is a leave, SIGINT too, and a second one ends at once', async (t, seed) => {
+  fault('SIGTERM and SIGINT make an agent leave, a second signal ends it', async (t, seed) => {
     const { gate, cluster } = await gated(t, { agents: 4, web: { seed, pages: 20 }, delayMs: 100 });
     await cluster.startAll();
     await cluster.reaches(0.2);
@@ -118,7 +117,7 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     assert.ok(steadyMs() - sentMs < 10_000, 'both left within ten seconds');
     cluster.suspend('a1');
     cluster.run('a4').signal('SIGTERM');
-    // It cannot hand over to who stands still; the second word comes meanwhile.
+    // It cannot hand over to a stalled agent. The second signal arrives meanwhile.
     await pause(cluster.heartbeatMs);
     cluster.run('a4').signal('SIGTERM');
     const { code } = await cluster.run('a4').ended;
@@ -126,11 +125,11 @@ describe('processes that do not die', { concurrency: 2 }, () => {
     assert.equal(code, 11);
     await cluster.start('a4');
     gate.open();
-    // The two that left are not asked again; what a4 had open when it was cut short may be.
+    // Pages of the two that left are not requested again. Those that a4 had open may be.
     assertWhole(await cluster.finish(), { overlapMax: 2 * cluster.threads });
   });
 
-  fault('F05: a twin at another address and on other files is refused', async (t, seed) => {
+  fault('a second process at another address with other files is refused', async (t, seed) => {
     const { gate, cluster } = await gated(t, { agents: 3, web: { seed, pages: 20 }, delayMs: 100 });
     await cluster.startAll();
     await cluster.reaches(0.2);

@@ -1,10 +1,11 @@
-// Faults at random, by hand and for as long as wanted, with the seed that a failure has printed:
-//   node test/chaos/random.ts --seconds 600 --seed 7 [--agents 5]
-//   node test/chaos/random.ts --faults cut,link --seconds 60 --seed 7
-//   node test/chaos/random.ts --faults kills --agents 24 --seconds 120 --seed 7
-// The first draws faults of every kind (of processes, networks, clocks and disks), and 3 to 7 agents
-// where none are given (F61); what the machine lacks for one is said in the first line. The second
-// draws those kinds alone; the third kills and restarts, once a second. process-random.test.ts runs both, smaller.
+// Random faults, run manually for any time, with the seed that a failure printed:
+// node test/chaos/random.ts --seconds 600 --seed 7 [--agents 5]
+// node test/chaos/random.ts --faults cut,link --seconds 60 --seed 7
+// node test/chaos/random.ts --faults kills --agents 24 --seconds 120 --seed 7
+// The first command draws faults of all kinds (processes, networks, clocks and disks), and 3 to 7
+// agents by default. The first line of the output names the kinds that the machine does not
+// support. The second draws only the given kinds. The third kills and restarts once a second.
+// process-random.test.ts runs smaller versions of the first and the third.
 
 import { parseArgs } from 'node:util';
 import type { Finding } from '../web/judge.ts';
@@ -18,7 +19,7 @@ interface Given {
   readonly seed: number;
   readonly seconds: number;
   readonly agents: number | undefined;
-  /** None: all. */
+  /** Undefined: all kinds. */
   readonly kinds: readonly FaultKind[] | undefined;
 }
 
@@ -53,7 +54,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** @param names - with commas between them */
+/** @param names - separated by commas */
 function kindsOf(names: string): FaultKind[] {
   return names.split(',').map((name) => {
     const kind = (Object.keys(weights) as FaultKind[]).find((one) => one === name);
@@ -62,7 +63,7 @@ function kindsOf(names: string): FaultKind[] {
   });
 }
 
-/** One line; of what was found, how often and the first few. */
+/** Prints one line. For a finding it gives the count and the first samples. */
 function report(figures: Readonly<Record<string, unknown>>): void {
   say(
     Object.entries(figures)
@@ -102,7 +103,7 @@ async function main(): Promise<void> {
   const cleanings: (() => Promise<void>)[] = [];
   try {
     await programs[program]({ after: (clean) => cleanings.push(clean) }, given);
-    say('complete, nothing missing, no two at a host that see one another');
+    say('the crawl is complete, no page is missing, and agents that see each other share no host');
   } finally {
     for (const clean of cleanings.toReversed()) await clean();
   }

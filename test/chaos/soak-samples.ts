@@ -1,6 +1,6 @@
-// What the agents of a soak use, every few seconds: memory, descriptors and threads as the kernel
-// tells them, and what `ubiring status` says of copies and of the event loop. Kept as one series for
-// each agent and figure, which soak-slopes.ts then looks through. Called by soak.ts.
+// The resources that the agents of a soak use, sampled every few seconds: memory, file descriptors
+// and threads from the kernel, copy lag and event-loop delay from `ubiring status`. It keeps a
+// series for each agent and figure, which soak-slopes.ts then analyses.
 
 import fs from 'node:fs';
 import type { Cluster } from './harness.ts';
@@ -8,17 +8,17 @@ import { steadyMs } from './harness-process.ts';
 import type { Limit, Sample } from './soak-slopes.ts';
 import { statusOf } from './storm-health.ts';
 
-/** A figure that is watched, and what is about none of it. */
+/** A figure with the growth that still counts as none. */
 export interface Figure extends Limit {
   readonly unit: string;
 }
 
 /**
- * What still counts as flat: memory that would take a week to fill a gigabyte, a descriptor or a
- * thread in some hours, of which a process has a thousand. What goes up and down by itself: the heap,
- * by thirty MiB between two collections of an agent that was started as `launch` does (a hundred
- * without its flags); the kept connections of hosts that come and go; threads of the pool; hosts
- * just fetched from; a machine that is busy.
+ * Limits of growth that count as flat: memory that would take a week to fill a gigabyte; a
+ * descriptor or thread in some hours, of which a process has a thousand. Limits of normal swings:
+ * the heap, by thirty MiB between two collections of an agent started by `launch` (a hundred
+ * without its flags); kept connections of hosts; pool threads; recently fetched hosts; a busy
+ * machine.
  */
 export const figures = {
   rss: { unit: 'MiB', perHour: 6, swing: 48 },
@@ -31,7 +31,7 @@ export const figures = {
 export type FigureName = keyof typeof figures;
 export const figureNames = Object.keys(figures) as FigureName[];
 
-/** Of one agent at one moment. */
+/** The figures of one agent at one moment. */
 export type Reading = Readonly<Record<FigureName, number>>;
 
 export class SoakSamples {
@@ -42,7 +42,7 @@ export class SoakSamples {
     this.#cluster = cluster;
   }
 
-  /** Takes a sample of each agent that answers, and gives them by agent. */
+  /** Samples each agent that answers. Returns the readings by agent. */
   async take(): Promise<ReadonlyMap<string, Reading>> {
     const readings = new Map<string, Reading>();
     for (const { id, pid, copyLag, loopDelayMs, uptimeMs } of await statusOf(this.#cluster)) {
@@ -58,7 +58,7 @@ export class SoakSamples {
     return readings;
   }
 
-  /** Of one agent and figure, between two moments. */
+  /** Samples of one agent and figure between two moments. */
   between(id: string, name: FigureName, fromMs: number, toMs: number): readonly Sample[] {
     return this.#of(id, name).filter(({ atMs }) => atMs >= fromMs && atMs < toMs);
   }
@@ -71,7 +71,7 @@ export class SoakSamples {
   }
 }
 
-/** Null where the process has ended meanwhile. */
+/** Null if the process has ended meanwhile. */
 function usedBy(pid: number): Pick<Reading, 'rss' | 'descriptors' | 'threads'> | null {
   try {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -1,7 +1,8 @@
-// A web without end, by formula, that is crawled for hours: page n of each host links to its page
-// n + 1 and to page n of the next host, until it is closed; from then on new pages link nowhere, and
-// the crawl can end. It keeps a byte a page instead of a log, and judges politeness as requests come.
-// Hosts are 127.47.0.1 and its neighbours, told apart by the address that the client connected to.
+// An endless web, computed by a formula, for crawls of hours. Page n of each host links to its page
+// n + 1 and to page n of the next host, until the site is closed. After that new pages have no
+// links, so the crawl can end. It keeps one byte for each page instead of a log, and checks
+// politeness when requests arrive. Hosts are 127.47.0.1 and the next ones, told apart by the
+// address of the connection.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,47 +10,47 @@ import type { AddressInfo } from 'node:net';
 import { Random } from '../simulation/random.ts';
 import { steadyMs } from './harness-process.ts';
 
-/** What a crawl of the site came to, as the server saw it. */
+/** The result of a crawl of the site, as the server saw it. */
 export interface SoakJudgement {
   readonly pages: number;
-  /** Linked from an answer that was sent whole, or given as a seed, and never answered. */
+  /** Linked from a complete answer, or given as a seed, but never answered. */
   readonly missing: readonly string[];
-  /** Answers to what was answered before. */
+  /** Number of repeated answers. */
   readonly overlap: number;
-  /** Requests that came while another was open at their host, or too soon after one. */
+  /** Requests that arrived while another was open at their host, or too early after one. */
   readonly strays: { readonly count: number; readonly samples: readonly string[] };
 }
 
 export interface SoakSite {
   readonly seeds: readonly string[];
   origin(host: number): string;
-  /** Pages answered so far. */
+  /** Number of pages answered so far. */
   pages(): number;
-  /** New pages link nowhere from now on. */
+  /** From now on new pages have no links. */
   close(): void;
-  /** @param seeded - targets that were given while the crawl ran, each with its host */
+  /** @param seeded - targets that were added while the crawl ran, each with its host */
   judge(seeded: readonly { host: number; target: string }[]): SoakJudgement;
   stop(): Promise<void>;
 }
 
 const net = 47;
-/** Every answer takes at least this long, so that two requests at once overlap. */
+/** Minimum duration of an answer, so that two requests at once overlap. */
 const answerMs = 5;
-/** Longer than any delay, so that no kept connection is cut under an agent. */
+/** Longer than any delay, so that the server closes no kept connection during a crawl. */
 const keepAliveMs = 60_000;
 const wordsOnPage = 150;
-/** Kept of what was wrong. */
+/** Maximum number of samples of violations. */
 const samplesMax = 20;
-/** Timers may fire so much early. */
+/** Tolerance for timers that fire early. */
 const slackMs = 1;
 
-/** What is known of one host. */
+/** The log of one host. */
 class HostLog {
-  /** How often each page was answered, counted up to 255. */
+  /** Number of answers for each page, counted up to 255. */
   #answers = new Uint8Array(1024);
   /** 1: page n was answered with links. */
   #linking = new Uint8Array(1024);
-  /** Targets that are no page of the formula. */
+  /** Targets outside the formula. */
   readonly others = new Map<string, number>();
   open = 0;
   lastEndMs = Number.NEGATIVE_INFINITY;
@@ -83,7 +84,10 @@ class HostLog {
   }
 }
 
-/** Serves `hosts` hosts; a request less than `delayMs` after the last one's end is noted. */
+/**
+ * Serves `hosts` hosts. Records each request that arrives less than `delayMs` after the previous
+ * one ended.
+ */
 export async function startSoakSite(hosts: number, delayMs: number): Promise<SoakSite> {
   const logs = Array.from({ length: hosts }, () => new HostLog());
   const strays = { count: 0, samples: [] as string[] };
@@ -112,7 +116,7 @@ export async function startSoakSite(hosts: number, delayMs: number): Promise<Soa
       if (response.destroyed) return;
       const isRobots = target === '/robots.txt';
       response.writeHead(200, { 'content-type': isRobots ? 'text/plain' : 'text/html' });
-      // Before the write: the agent may have read it before the next line here runs.
+      // Taken before the write, because the agent may read the answer before the next line runs.
       endMs = steadyMs();
       response.end(isRobots ? '' : body(host, page ?? 0, links));
       if (isRobots) return;
@@ -171,7 +175,7 @@ function coverage(
   return { missing, overlap };
 }
 
-/** No two pages alike, or the hosts would be taken for traps. */
+/** Makes all pages different, because similar hosts would count as traps. */
 function words(host: number, page: number): string {
   const random = new Random(host * 1_000_003 + page);
   const word = () => random.whole(36 ** 3, 36 ** 6).toString(36);

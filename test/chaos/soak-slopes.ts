@@ -1,7 +1,7 @@
-// Whether a figure that is sampled for hours grows: the slope of a line through it, how sure that
-// slope is, and what is still nothing. Made for figures that jump: medians instead of means, and
-// only moments of like age are compared, since a process that was started again begins small. Pure.
-// Used by soak.ts for each agent and each figure.
+// Decides whether a figure that is sampled for hours grows: the slope of a line through it, the
+// confidence of the slope, and the slope that counts as none. It is made for figures that jump. It
+// uses medians instead of means and compares only moments of similar age, because a restarted
+// process begins small. Pure. soak.ts uses it for each agent and figure.
 
 import { quantile } from '../../bench/sample.ts';
 import { Random } from '../simulation/random.ts';
@@ -9,51 +9,51 @@ import { Random } from '../simulation/random.ts';
 export interface Sample {
   /** On any steady clock. */
   readonly atMs: number;
-  /** The process: another one, another number. */
+  /** Number of the process. A restart changes it. */
   readonly life: number;
-  /** Since that process began. */
+  /** Since the start of that process. */
   readonly ageMs: number;
   readonly value: number;
 }
 
 export interface Slope {
-  /** Median of the value. */
+  /** Median of the values. */
   readonly level: number;
-  /** Growth an hour; `NaN` where there are too few samples to say. */
+  /** Growth per hour; `NaN` if there are too few samples. */
   readonly perHour: number;
-  /** 99 in 100 such series have theirs between these. */
+  /** 99 % confidence interval of the slope. */
   readonly low: number;
   readonly high: number;
-  /** From the first moment that was compared to the last. */
+  /** From the first compared moment to the last. */
   readonly spanMs: number;
 }
 
-/** `unclear`: the interval reaches beyond the limit, as far as can be said from so short a time. */
+/** `unclear`: the interval reaches beyond the limit, so the time is too short to decide. */
 export type Trend = 'flat' | 'grows' | 'unclear';
 
 export interface Limit {
-  /** What is still about none, in units an hour. */
+  /** Growth that counts as none, in units per hour. */
   readonly perHour: number;
-  /** By how much the figure goes up and down by itself, which over a short time looks like a slope. */
+  /** Normal swing of the figure, which looks like a slope over a short time. */
   readonly swing: number;
 }
 
 const hourMs = 3_600_000;
-/** Bins of a series, so that what hangs together from one sample to the next is one. */
+/** Number of bins of a series. Correlated neighbouring samples become one. */
 const binsMax = 120;
-/** Neighbours that are drawn together, for the same reason. */
+/** Neighbouring bins that are drawn together, for the same reason. */
 const blockBins = 6;
 const drawings = 200;
-/** Of the whole time: moments closer than this say little about a slope. */
+/** Share of the whole time. Moments closer than this say little about a slope. */
 const gapShareMin = 0.1;
-/** Of the warm-up: ages that differ by no more are alike. */
+/** Share of the warm-up. Ages that differ by no more count as similar. */
 const ageShareMax = 0.25;
 
 /**
- * The slope after Theil and Sen, the median over pairs of moments, with an interval by drawing
- * blocks of the series again and again (the same ones each time).
+ * The Theil-Sen slope, the median over pairs of moments. The interval comes from repeated drawing
+ * of blocks of the series (always the same blocks).
  *
- * @param warmUpMs - a process that is older than this counts as being as large as it will be
+ * @param warmUpMs - a process older than this counts as fully grown
  */
 export function slopeOf(samples: readonly Sample[], warmUpMs: number): Slope {
   const points = binned(samples);
@@ -72,10 +72,10 @@ export function slopeOf(samples: readonly Sample[], warmUpMs: number): Slope {
 }
 
 /**
- * Over a short time one swing may lie in it from its bottom to its top; of the many in some hours
- * each hides others, and the slope that is left of them shrinks with the root of their number.
+ * A short time may contain one swing from bottom to top. In some hours many swings hide each other,
+ * and the remaining slope shrinks with the root of their number.
  *
- * @returns what is still about none over so long a time, in units an hour
+ * @returns the growth that counts as none for this time, in units per hour
  */
 export function limitOf({ perHour, swing }: Limit, spanMs: number): number {
   const hours = spanMs / hourMs;
@@ -89,7 +89,7 @@ export function trendOf({ perHour, low, high, spanMs }: Slope, limit: Limit): Tr
   return high <= most ? 'flat' : 'unclear';
 }
 
-/** One point for the samples of a bin that are of one process: their medians. */
+/** One point for the samples of a bin that belong to one process: their medians. */
 function binned(samples: readonly Sample[]): Sample[] {
   const firstMs = Math.min(...samples.map(({ atMs }) => atMs));
   const binMs = Math.max(1, spanOf(samples) / binsMax);
@@ -104,7 +104,7 @@ function binned(samples: readonly Sample[]): Sample[] {
   }));
 }
 
-/** The slopes between all points that may be compared. */
+/** The slopes between all comparable points. */
 class Pairs {
   readonly spanMs: number;
   readonly #slopes: Float64Array;
@@ -131,7 +131,7 @@ class Pairs {
     this.spanMs = spanOf([...compared]);
   }
 
-  /** Median over the pairs of some points, of which each may be there several times. */
+  /** Median over the pairs of the given points, which may repeat. */
   slope(of: readonly number[]): number {
     const slopes: number[] = [];
     for (let a = 0; a < of.length; a++) {
@@ -144,7 +144,7 @@ class Pairs {
   }
 }
 
-/** As many points as there are, in runs of neighbours that begin anywhere. */
+/** Draws as many points as there are, in runs of neighbours with random starts. */
 function drawBlocks(count: number, random: Random): number[] {
   const drawn: number[] = [];
   while (drawn.length < count) {

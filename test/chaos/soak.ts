@@ -1,8 +1,8 @@
-// A crawl of hours: the first half without a fault, the second with one of a storm's a minute, and the
-// question whether anything grows that should not (F62). By hand, for as long as there is time; of minutes it
-// can say little, and says so:
-//   node test/chaos/soak.ts --minutes 720 --seed 1 [--agents 3]
-// Ends with 1 where a figure of an agent grows beyond its limit, or the crawl does not end well.
+// A crawl of hours: the first half without faults, the second with a fault of a storm each minute.
+// It checks whether anything grows that should not. Run it manually for any time; after only
+// minutes it reports that it cannot tell:
+// node test/chaos/soak.ts --minutes 720 --seed 1 [--agents 3]
+// Exits with 1 if a figure of an agent grows beyond its limit, or if the crawl does not end well.
 
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -32,9 +32,9 @@ const threads = 24;
 const hostsEach = 8;
 const minuteMs = 60_000;
 const sampleMs = 5000;
-/** Caches are full after this, or after a third of a half that is short. */
+/** Time until caches are full, at most a third of a short half. */
 const warmUpMsMax = 20 * minuteMs;
-/** For what is queued at the close: a page a second of each host. */
+/** For the URLs that are queued at the close: one page a second for each host. */
 const endMsMax = 600_000;
 
 interface Soak {
@@ -53,7 +53,7 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
   const shape = drawShape(seed, agents);
   const { backups, quorum } = shape;
   const ground = await StormGround.make(t, { agents, seed, diskKib: null });
-  // The site has no end, and its pages are new all of the time.
+  // The site is endless, and its pages are always new.
   const limits = { depthPerHost: 1_000_000, pagesPerHost: 1_000_000_000, stalePages: null };
   const cluster = await Cluster.make(t, {
     ...{ agents, backups, quorum, threads, ...timing, seeds: site.seeds },
@@ -85,18 +85,18 @@ async function soak(t: Cleaning, { minutes, seed, agents }: Soak): Promise<void>
     ...trends('with faults', cluster, samples, beganMs + halfMs, steadyMs(), warmUpMs),
   ];
   assertWhole(verdict, costs);
-  assert.deepEqual(missing, [], 'linked, and never answered');
+  assert.deepEqual(missing, [], 'linked, but never answered');
   assert.ok(strays.count <= costs.strayMax, `stray requests: ${JSON.stringify(strays)}`);
   assert.ok(overlap <= costs.overlapMax, `${overlap} pages again, ${costs.overlapMax} excused`);
-  assert.deepEqual(grown, [], 'grows');
+  assert.deepEqual(grown, [], 'no figure grows');
 }
 
-/** The site judges as requests come, and knows nothing of the sides of a cut. */
+/** The site checks requests when they arrive and does not know the sides of a cut. */
 function isJudged(fault: Fault, shape: StormShape): boolean {
   return moreFetches(fault, { ...shape, suspectAfterMs: timing.suspectAfterMs }) === 0;
 }
 
-/** Samples until the time is over; once a minute a line, and what else is to be done then. */
+/** Samples until the end of the time. Prints a line each minute and runs `eachMinute`. */
 async function half(
   endMs: number,
   samples: SoakSamples,
@@ -113,7 +113,7 @@ async function half(
     if (left !== minute) {
       minute = left;
       say(`${new Date().toISOString().slice(11, 19)} ${site.pages()} pages ${lineOf(readings)}`);
-      // One that may not begin yet, because others are open, does not hold up the samples.
+      // A fault that must wait for others does not delay the samples.
       begun = begun.then(eachMinute).catch((error: unknown) => {
         failure ??= error;
       });
@@ -132,7 +132,7 @@ function lineOf(readings: ReadonlyMap<string, Reading>): string {
   return `| ${shown.join(' | ')}`;
 }
 
-/** Prints a line for each agent and figure; gives those that grow. */
+/** Prints a line for each agent and figure. Returns those that grow. */
 function trends(
   title: string,
   { ids }: Cluster,
@@ -173,7 +173,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Memory is that of agents as `launch` starts them; those of the harness inherit it from here. */
+/** Gives agents the memory options of `launch`. Agents of the harness inherit them. */
 function asLaunched(): void {
   const NODE_OPTIONS = [process.env.NODE_OPTIONS ?? '', ...agentFlags()].join(' ').trim();
   Object.assign(process.env, agentEnvironment(), { NODE_OPTIONS });
@@ -189,7 +189,7 @@ async function main(): Promise<void> {
   try {
     const given = { minutes: Number(minutes), seed: Number(seed), agents: Number(agents) };
     await soak({ after: (clean) => cleanings.push(clean) }, given);
-    say('the crawl ended complete, and nothing grows as far as can be told');
+    say('the crawl is complete, and no growth was found');
   } finally {
     for (const clean of cleanings.toReversed()) await clean();
   }

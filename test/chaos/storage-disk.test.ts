@@ -1,6 +1,6 @@
-// Disks that fail under a running agent: full, read-only, broken, slow, or held by another program.
-// Such an agent ends with the exit code and the words of docs/COMMANDS.md, or waits; the others
-// go on, and on its return nothing is missing. Ids are those of the fault matrix.
+// Disks that fail under a running agent: full, read-only, broken, slow, or locked by another
+// program. The agent ends with the exit code and message of docs/COMMANDS.md, or waits. The others
+// continue, and when it returns, no page is missing.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -13,11 +13,11 @@ import type { Ended } from './harness-process.ts';
 import { assertWhole } from './harness-verdict.ts';
 import { badDisk, SmallDisk } from './storage-disks.ts';
 
-/** Room for the whole state of a small crawl and its log. */
+/** Enough for the whole state of a small crawl and its log. */
 const diskKib = 16 * 1024;
 const perCrash = ({ threads }: Cluster) => 2 * threads;
 
-/** Its end, which must come soon after the disk failed. */
+/** The exit of the agent, which must come soon after the disk failed. */
 async function endOf(cluster: Cluster, id: string): Promise<Ended> {
   const run = cluster.run(id);
   await cluster.until(`${id} ends`, () => run.end !== null);
@@ -29,12 +29,12 @@ function launched(cluster: Cluster, id: string): Promise<Ended> {
   return endOf(cluster, id);
 }
 
-/** Every word that the person at the machine needs. */
+/** Asserts that the message contains all that the person at the machine needs. */
 function assertDiskFull({ code, stderr }: Ended, directory: string): void {
   assert.equal(code, 3, stderr);
   assert.match(stderr, /disk full.*KiB left.*free some space there and start the agent again/);
   assert.ok(stderr.includes(directory), stderr);
-  assert.equal(stderr.split('disk full').length, 2, `once is enough: ${stderr}`);
+  assert.equal(stderr.split('disk full').length, 2, `the message appears once: ${stderr}`);
   assert.doesNotMatch(stderr, /"stack"/);
 }
 
@@ -51,7 +51,7 @@ function crawl(t: TestContext, seed: number, more: Partial<ClusterOptions> = {})
 }
 
 describe('disks', { concurrency: 2 }, () => {
-  fault('F32: the disk fills, the others go on, and it comes back whole', async (t, seed) => {
+  fault('an agent with a full disk ends and later returns without a loss', async (t, seed) => {
     const { gate, cluster } = await crawl(t, seed);
     const disk = mountFor(t, cluster, 'a2');
     if (!disk) return;
@@ -59,7 +59,7 @@ describe('disks', { concurrency: 2 }, () => {
     await cluster.reaches(0.3);
     disk.fill();
     assertDiskFull(await endOf(cluster, 'a2'), path.join(cluster.dataDir, 'a2'));
-    assert.ok(!fs.existsSync(path.join(cluster.dataDir, 'a2', 'agent.pid')), 'as if it ran');
+    assert.ok(!fs.existsSync(path.join(cluster.dataDir, 'a2', 'agent.pid')), 'no PID file remains');
     cluster.launch('a2');
     assertDiskFull(await endOf(cluster, 'a2'), path.join(cluster.dataDir, 'a2'));
     assert.equal(cluster.state('a2').integrity(), 'ok');
@@ -71,7 +71,7 @@ describe('disks', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
   });
 
-  fault('F32: alone on a full disk it stops, and goes on when there is space', async (t, seed) => {
+  fault('an agent alone on a full disk stops, and continues with space', async (t, seed) => {
     const { gate, cluster } = await crawl(t, seed, { agents: 1 });
     const disk = mountFor(t, cluster, 'a1');
     if (!disk) return;
@@ -81,14 +81,14 @@ describe('disks', { concurrency: 2 }, () => {
     assertDiskFull(await endOf(cluster, 'a1'), path.join(cluster.dataDir, 'a1'));
     const asked = cluster.web.requests().length;
     await pause(5 * cluster.delayMs);
-    assert.equal(cluster.web.requests().length, asked, 'it fetched on');
+    assert.equal(cluster.web.requests().length, asked, 'it continued to fetch');
     disk.empty();
     await cluster.start('a1');
     gate.open();
     assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
   });
 
-  test('F32: a disk that is full from the start leaves no half state', async (t) => {
+  test('a disk that is full from the start leaves no partial state', async (t) => {
     const cluster = await Cluster.make(t, { agents: 1 });
     const disk = mountFor(t, cluster, 'a1');
     if (!disk) return;
@@ -102,7 +102,7 @@ describe('disks', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish());
   });
 
-  test('F34: a disk that may only be read is refused with its name', async (t) => {
+  test('a read-only disk is refused, and the message names it', async (t) => {
     const { gate, cluster } = await crawl(t, 1);
     const disk = mountFor(t, cluster, 'a2');
     if (!disk) return;
@@ -120,7 +120,7 @@ describe('disks', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
   });
 
-  fault('F34: a disk that breaks in the middle ends the agent with its name', async (t, seed) => {
+  fault('an agent whose disk breaks during the crawl ends and names the disk', async (t, seed) => {
     const disk = badDisk(t);
     if (typeof disk === 'string') return t.skip(disk);
     const { gate, cluster } = await crawl(t, seed);
@@ -139,7 +139,7 @@ describe('disks', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });
   });
 
-  fault('F40: with a second for each fsync nobody is taken for dead', async (t, seed) => {
+  fault('no agent is removed although each fsync takes a second', async (t, seed) => {
     const disk = badDisk(t);
     if (typeof disk === 'string') return t.skip(disk);
     const cluster = await Cluster.make(t, {
@@ -157,22 +157,22 @@ describe('disks', { concurrency: 2 }, () => {
   });
 
   for (const [ms, what] of [
-    [400, 'a moment: nobody notices'],
-    [4000, 'longer than the others wait: it joins anew'],
+    [400, 'a moment, and no agent notices'],
+    [4000, 'longer than the timeout, and the agent joins again'],
   ] as const) {
-    fault(`F42: another program holds the state for ${what}`, async (t, seed) => {
+    fault(`another program locks the state for ${what}`, async (t, seed) => {
       const { gate, cluster } = await crawl(t, seed);
       await cluster.startAll();
       await cluster.reaches(0.2);
       const other = new Database(path.join(cluster.dataDir, 'a2', 'state.sqlite'));
       other.exec('BEGIN EXCLUSIVE');
-      // The fault itself has a duration.
+      // The fault has a duration.
       await pause(ms);
       assert.equal(cluster.run('a2').end, null, cluster.run('a2').stderr);
       other.exec('ROLLBACK');
       other.close();
       const rejoins = () => cluster.state('a2').events('rejoin').length;
-      if (ms > cluster.suspectAfterMs) await cluster.until('a2 joins anew', () => rejoins() > 0);
+      if (ms > cluster.suspectAfterMs) await cluster.until('a2 joins again', () => rejoins() > 0);
       else assert.equal(rejoins(), 0);
       gate.open();
       assertWhole(await cluster.finish(), { overlapMax: perCrash(cluster) });

@@ -1,7 +1,7 @@
-// Disks that can be broken under a real agent: a small file system in memory that a test fills,
-// empties or makes read-only, and a library loaded before the system's own that makes the disk slow
-// or fail on command. Both tell why they cannot be had, and the tests then skip: the one needs the
-// right to mount, the other a compiler (`needs.ts`).
+// Disks that a test can break under a real agent: a small in-memory file system that it can fill,
+// empty or make read-only, and a preloaded library that makes the disk slow or fail on command. If
+// the right to mount or a compiler is missing (`needs.ts`), both return the reason and the tests
+// are skipped.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -20,10 +20,10 @@ export class SmallDisk {
   }
 
   /**
-   * Mounts a disk of that size where the agent keeps its files; gone after the test.
+   * Mounts a disk of that size at the place of the agent's files, until the end of the test.
    *
-   * @param place - `DATA/ID`, which is not there yet
-   * @returns why it cannot be had, in words
+   * @param place - `DATA/ID`, which must not exist yet
+   * @returns the reason, in words, if this is impossible
    */
   static mount(t: Pick<TestContext, 'after'>, place: string, kib: number): SmallDisk | string {
     const obstacle = obstacleTo('mount');
@@ -35,7 +35,7 @@ export class SmallDisk {
       throw new Error(`no file system at ${directory}: ${mounted}`);
     }
     t.after(() => {
-      // Lazily, should the agent not have been ended yet.
+      // Lazily, in case the agent is still running.
       tryRun('umount', ['-l', directory]);
       fs.rmdirSync(directory);
     });
@@ -44,7 +44,7 @@ export class SmallDisk {
     return new SmallDisk(directory);
   }
 
-  /** Takes all the space that is left. */
+  /** Fills all remaining space. */
   fill(): void {
     const file = fs.openSync(path.join(this.directory, 'ballast'), 'w');
     try {
@@ -64,7 +64,7 @@ export class SmallDisk {
     fs.rmSync(path.join(this.directory, 'ballast'));
   }
 
-  /** Throws while a file on it is open for writing. */
+  /** Throws while a file on the disk is open for writing. */
   setReadOnly(readOnly: boolean): void {
     const options = `remount,${readOnly ? 'ro' : 'rw'}`;
     execFileSync('mount', ['-o', options, this.directory], { timeout: programMsMax });
@@ -72,8 +72,8 @@ export class SmallDisk {
 }
 
 /**
- * Stands before the system's fsync and write. `DISK_FSYNC_MS` makes each fsync take that long; once
- * the file `DISK_FAILS` exists, every write to a state file fails as on a broken disk.
+ * Replaces the system's fsync and write. `DISK_FSYNC_MS` makes each fsync take that long. While the
+ * file `DISK_FAILS` exists, every write to a state file fails as on a broken disk.
  */
 const source = `
 #define _GNU_SOURCE
@@ -123,12 +123,12 @@ ssize_t pwrite64(int fd, const void *bytes, size_t n, off_t at) {
 }
 `;
 
-/** A disk that disobeys: the environment in which an agent is to be started. */
+/** A disk that can fail: provides the environment for an agent. */
 export interface BadDisk {
   env(how: { fsyncMs?: number; failsWhen?: string }): Record<string, string>;
 }
 
-/** @returns why it cannot be had, in words */
+/** @returns the reason, in words, if this is impossible */
 export function badDisk(t: Pick<TestContext, 'after'>): BadDisk | string {
   const obstacle = obstacleTo('compiler');
   if (obstacle !== null) return obstacle;

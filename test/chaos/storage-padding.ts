@@ -1,15 +1,15 @@
-// Makes a state file too large to be read whole at a start, in a thread of its own: the web that
-// the agents crawl meanwhile is served by the test's process and must not stand still.
+// Makes a state file too large for a complete check at a start. It runs in its own thread, because
+// the test's process serves the web of the running agents and must not be blocked.
 
 import fs from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { WHOLE_BYTES_MAX } from '../../agent/storage/file/database.ts';
 
-/** From the end of the file; all pages there are of the padding. */
+/** From the end of the file. All pages there belong to the padding. */
 const INSIDE_BYTES = 100 * 4096;
 
-/** Resolves to where a page of the file begins that no agent ever reads. */
+/** Resolves to the offset of a page in the file that no agent ever reads. */
 export async function enlarge(file: string): Promise<number> {
   const thread = new Worker(new URL(import.meta.url), { workerData: file });
   await new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
-// State files that are damaged while their agent is dead: cut, flipped, emptied, or with the log of
-// another moment. On its return the agent goes on from what is left of a log, or sets the file aside
-// and gets its hosts back from the others' copies; nothing is missing either way. Ids are those of
-// the fault matrix; test/unit/storage/file/database-damage.test.ts does the same to the file alone, many times.
+// State files that are damaged while their agent is dead: cut, flipped, emptied, or combined with
+// the log of another moment. When it returns, the agent continues from the rest of a log, or sets
+// the file aside and gets its hosts from the copies; no page is missing either way.
+// test/unit/storage/file/database-damage.test.ts damages a file alone, many times.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -12,19 +12,19 @@ import { assertWhole } from './harness-verdict.ts';
 import { type Damage, damages, overwrite, stateFile } from './state-damages.ts';
 import { enlarge } from './storage-padding.ts';
 
-/** Before the agent begins, and after the harness has looked into the file. */
+/** Writes garbage before the agent begins and after the harness has read the file. */
 function garbageFor(cluster: Cluster, id: string): { prefix: string[]; file: string } {
   const file = stateFile(cluster.dataDir, id);
   const line = `yes garbage | head -c 40000 > '${file}' && exec "$@"`;
   return { prefix: ['sh', '-c', line, 'sh'], file };
 }
 
-/** What the dead agent had fetched and what it had open may be asked for again. */
+/** Pages that the dead agent had fetched or open may be requested again. */
 const overlapMax = ({ threads }: Cluster) => 2 * threads;
 
-describe('state at rest', { concurrency: 2 }, () => {
+describe('damaged state files', { concurrency: 2 }, () => {
   for (const { claim, aside, to } of Object.values<Damage>(damages)) {
-    fault(`${claim}, and nothing is missing`, async (t, run) => {
+    fault(`no page is missing after damage: ${claim}`, async (t, run) => {
       const web = { seed: run, pages: 20 };
       const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
       await cluster.startAll();
@@ -33,17 +33,17 @@ describe('state at rest', { concurrency: 2 }, () => {
       to(stateFile(cluster.dataDir, 'a2'), run);
       await cluster.start('a2');
       if (aside) {
-        // A new file, which has no joins of before.
+        // A new file, without previous joins.
         await cluster.event('a2', 'join', 'a2');
         await assertAside(cluster, 'a2');
       } else await cluster.joined('a2');
       gate.open();
       assertWhole(await cluster.finish(), { overlapMax: overlapMax(cluster) });
-      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts came back');
+      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts returned');
     });
   }
 
-  fault('F37: a page of a file too large to read at once is noise', async (t, run) => {
+  fault('a page of noise in a file too large for a complete check is found', async (t, run) => {
     const web = { seed: run, pages: 20 };
     const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
     await cluster.startAll();
@@ -64,7 +64,7 @@ describe('state at rest', { concurrency: 2 }, () => {
   });
 
   fault(
-    'F39: the file of a moment ago with the log of now, and nothing is missing',
+    'no page is missing after an older file is combined with the current log',
     async (t, run) => {
       const web = { seed: run, pages: 20 };
       const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
@@ -82,7 +82,7 @@ describe('state at rest', { concurrency: 2 }, () => {
     },
   );
 
-  fault('F38: the file is garbage, and nothing is missing', async (t, run) => {
+  fault('no page is missing after the file became garbage', async (t, run) => {
     const web = { seed: run, pages: 20 };
     const { gate, cluster } = await gated(t, { agents: 3, web, delayMs: 120 });
     await cluster.startAll();
@@ -95,7 +95,7 @@ describe('state at rest', { concurrency: 2 }, () => {
     assertWhole(await cluster.finish(), { overlapMax: overlapMax(cluster) });
   });
 
-  fault('F38: alone, an agent with garbage for a state is refused', async (t, run) => {
+  fault('an agent that is alone and has garbage as its state is refused', async (t, run) => {
     const { cluster } = await gated(t, { agents: 1, web: { seed: run } });
     await cluster.startAll();
     await cluster.reaches(0.3);
@@ -109,14 +109,14 @@ describe('state at rest', { concurrency: 2 }, () => {
   });
 });
 
-/** Set aside whole, with a warning and an event. */
+/** Asserts that the whole file was set aside, with a warning and an event. */
 async function assertAside(cluster: Cluster, id: string): Promise<void> {
   const [event, ...more] = cluster.state(id).events('quarantine');
-  assert.ok(event, 'set aside in silence, or not at all');
+  assert.ok(event, 'it was set aside without an event, or not at all');
   assert.deepEqual(more, []);
   const names = fs.readdirSync(path.join(cluster.dataDir, id, String(event.detail.to)));
   assert.ok(names.includes('state.sqlite') || names.includes('state.sqlite-wal'), String(names));
-  // The file may be read before the pipe is.
+  // The file may be read before the pipe.
   const warning = /moved to quarantine.*return from the agents/;
   await cluster.until('the warning is read', () => warning.test(cluster.run(id).stderr), 5000);
 }

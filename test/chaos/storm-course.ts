@@ -1,6 +1,6 @@
-// Carries the faults of a storm out, one after the other and as many at once as what is promised
-// allows; keeps what was when, and sees to it that nobody ends whom no fault befalls. Used by the
-// storm for all that it draws, and by the soak for one a minute.
+// Runs the faults of a storm, as many at once as the promises allow. It keeps the time of each and
+// checks that no agent without a fault ends. The storm uses it for all its faults, and the soak for
+// one each minute.
 
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,11 +15,11 @@ import { mayBegin, needsCopies, type Terms } from './storm-promises.ts';
 const pollMs = 20;
 
 export class StormCourse {
-  /** All that were begun, in order. */
+  /** All faults begun, in order. */
   readonly faults: Fault[] = [];
-  /** The same, with the times, in the order of their ends. */
+  /** The faults with their times, in the order of their ends. */
   readonly spans: Span[] = [];
-  /** The same, for a person to read. */
+  /** The faults in a form for readers. */
   readonly told: string[] = [];
   readonly #scene: Scene;
   readonly #shape: StormShape;
@@ -28,14 +28,14 @@ export class StormCourse {
   readonly #beganMs = steadyMs();
   #failure: unknown = null;
 
-  /** @param say - told each fault as it begins and ends, besides */
+  /** @param say - also called when each fault begins and ends */
   constructor(scene: Scene, shape: StormShape, say: (line: string) => void = () => {}) {
     this.#scene = scene;
     this.#shape = shape;
     this.#say = say;
   }
 
-  /** Begins the fault as soon as it may, and resolves then. Rejects where one before has failed. */
+  /** Begins the fault as soon as it may, and then resolves. Rejects if an earlier fault failed. */
   async begin(fault: Fault): Promise<void> {
     const { cluster } = this.#scene;
     await this.#until(() => mayBegin(fault, [...this.#open], this.#shape.awayMax));
@@ -53,12 +53,12 @@ export class StormCourse {
     );
   }
 
-  /** Resolves when every fault is over and all agents are there. */
+  /** Resolves when every fault is over and all agents are present. */
   async over(): Promise<void> {
     await this.#until(() => this.#open.size === 0);
     await present(this.#scene.cluster, this.#scene.cluster.ids);
     this.#assertAlive();
-    this.#tell('all are there');
+    this.#tell('all agents are present');
   }
 
   #ended(fault: Fault, fromMs: number): void {
@@ -74,7 +74,7 @@ export class StormCourse {
     }
   }
 
-  /** Nobody has ended but those whom a fault befalls. */
+  /** Asserts that only agents with a fault have ended. */
   #assertAlive(): void {
     if (this.#failure !== null) throw this.#failure;
     const { cluster } = this.#scene;
@@ -93,7 +93,7 @@ export class StormCourse {
   }
 }
 
-/** Of a cluster of that shape. */
+/** The terms of a cluster with this shape. */
 export function termsOf({ quorum, backups }: StormShape, { suspectAfterMs }: Cluster): Terms {
   return { quorum, backups, suspectAfterMs };
 }

@@ -1,6 +1,6 @@
-// What each fault of a storm does to a cluster of real processes: it begins, lasts as long as was
-// drawn, and is over when all whom it befell have joined again. One function a kind; storm.ts sees
-// to it that they do not befall one agent at once, nor more of them than may be away.
+// The effect of each fault of a storm on a cluster of real processes. A fault begins, lasts as long
+// as drawn, and is over when all affected agents have joined again. There is one function for each
+// kind. storm.ts ensures that no agent has two faults at once and that not too many are away.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -15,13 +15,13 @@ import { present } from './storm-health.ts';
 import type { Fault, FaultKind } from './storm-plan.ts';
 import { leaseShare } from './storm-promises.ts';
 
-/** What the faults act on. */
+/** The objects on which the faults act. */
 export interface Scene {
   readonly cluster: Cluster;
   readonly ground: StormGround;
-  /** Whose hosts from the second on have any page that is asked for. */
+  /** The hosts of this site from the second on serve any requested page. */
   readonly site: Pick<Site, 'origin'>;
-  /** URLs that agents took while the crawl ran; grows. */
+  /** URLs that agents accepted while the crawl ran. The list grows. */
   readonly seeded: { readonly host: number; readonly target: string }[];
 }
 
@@ -61,7 +61,7 @@ const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) =>
     const [id] = ids;
     await killAll(cluster, ids);
     const file = stateFile(cluster.dataDir, id);
-    // What there is of a log depends on when the kill came; without one it is the file that is hit.
+    // Whether there is a log depends on the moment of the kill. Without one the file is damaged.
     const hasLog = fs.existsSync(`${file}-wal`) && fs.statSync(`${file}-wal`).size > 4096;
     damages[hasLog ? damage : 'noise'].to(file, where);
     await pause(awayMs);
@@ -124,9 +124,9 @@ const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) =>
     const rejoins = () => cluster.state(id).events('rejoin').length;
     const before = rejoins();
     ground.moveClock(id, byMs);
-    // A standstill as far as it can see, whatever it has to do.
+    // The agent sees it as a stall and must act accordingly.
     const leaseMs = leaseShare * cluster.suspectAfterMs;
-    if (byMs > leaseMs) await cluster.until(`${id} joins anew`, () => rejoins() > before);
+    if (byMs > leaseMs) await cluster.until(`${id} joins again`, () => rejoins() > before);
     await present(cluster, ids);
   },
 
@@ -144,16 +144,16 @@ const faults: { readonly [Kind in FaultKind]: (scene: Scene, fault: Of<Kind>) =>
   },
 };
 
-/** How an agent ends on a disk that does not do as it should (docs/COMMANDS.md), and what it says. */
+/** Exit and message of an agent with a failing disk (docs/COMMANDS.md). */
 const diskEnds = {
   full: { exit: 3, words: /disk full.*KiB left.*free some space there and start the agent again/ },
   broken: { exit: 4, words: /cannot read or write in .*look at the disk/ },
 } as const;
 
-/** Hosts that the seeds lie on. */
+/** Number of hosts with seeds. */
 export const seedHosts = 5;
 
-/** Resolves when the fault is over. Rejects where an agent does not do what it should. */
+/** Resolves when the fault is over. Rejects if an agent misbehaves. */
 export function inflict<Kind extends FaultKind>(scene: Scene, fault: Of<Kind>): Promise<void> {
   return faults[fault.kind as Kind](scene, fault);
 }
@@ -167,7 +167,9 @@ async function back(cluster: Cluster, ids: readonly string[]): Promise<void> {
   await present(cluster, ids);
 }
 
-/** As the command line gives it: to the first that takes it. What the agent answers. */
+/**
+ * Sends the command to the first agent that accepts it, like the command line. Returns the answer.
+ */
 async function order(cluster: Cluster, verb: ControlVerb, ...args: string[]): Promise<unknown> {
   const agents = cluster.awake().map((id) => {
     const address = cluster.addressOf(id);

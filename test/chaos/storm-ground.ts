@@ -1,7 +1,7 @@
-// What the agents of a storm stand on, so that it can be taken from them: each is reached over a
-// proxy, lives by a wall clock of its own, and keeps its files on a small disk of its own, behind a
-// library that can make every write fail. Clocks and disks are there only where the machine has what
-// they need (`needs.ts`). Made before the cluster by storm.ts and soak.ts, and given to their faults.
+// The parts on which the agents of a storm rely, so that faults can affect them. Each agent is
+// reached through a proxy, has its own wall clock, and keeps its files on its own small disk,
+// behind a library that can make every write fail. Clocks and disks exist only if the machine
+// supports them (`needs.ts`). storm.ts and soak.ts create it before the cluster.
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -21,7 +21,7 @@ export interface GroundOptions {
   /** a1 to aN. */
   readonly agents: number;
   readonly seed: number;
-  /** Of each agent's disk; null: the machine's, which is not filled. */
+  /** Size of each agent's disk; null: the disk of the machine, which is never filled. */
   readonly diskKib: number | null;
 }
 
@@ -58,12 +58,12 @@ export class StormGround {
     return new StormGround(network, directory, typeof bad === 'string' ? null : bad, options);
   }
 
-  /** What the cluster has to be made with. */
+  /** The options that the cluster needs. */
   get options(): Pick<ClusterOptions, 'listeners' | 'env'> {
     return { listeners: this.network.listeners, env: (id) => this.#env(id) };
   }
 
-  /** Mounts the disks; before the agents are started. */
+  /** Mounts the disks. Call it before the agents start. */
   mount(t: Cleaning, { dataDir, ids }: Pick<Cluster, 'dataDir' | 'ids'>): void {
     if (this.#diskKib === null) return;
     for (const id of ids) {
@@ -72,14 +72,14 @@ export class StormGround {
     }
   }
 
-  /** Whether the machine has what the fault needs. */
+  /** Whether the machine supports the fault. */
   has(fault: Fault): boolean {
     if (fault.kind === 'clock') return this.#clocks.size > 0;
     if (fault.kind !== 'disk') return true;
     return fault.how === 'full' ? this.#diskKib !== null : this.#badDisk !== null;
   }
 
-  /** Of which kinds there is any fault that the machine has what it needs for. */
+  /** Kinds of faults of which the machine supports at least one. */
   get kinds(): readonly FaultKind[] {
     const lacking: FaultKind[] = this.#clocks.size > 0 ? [] : ['clock'];
     if (this.#diskKib === null && this.#badDisk === null) lacking.push('disk');
@@ -90,7 +90,7 @@ export class StormGround {
     this.#clocks.get(id)!.moveBy(byMs / 1000);
   }
 
-  /** Until what it gives is called. */
+  /** Breaks the disk until the returned function is called. */
   breakDisk(id: string, how: 'full' | 'broken'): () => void {
     if (how === 'full') {
       const disk = this.#disks.get(id)!;
@@ -117,7 +117,9 @@ export class StormGround {
   }
 }
 
-/** Which faults cannot be drawn on this machine and why, for a storm's first line; mostly empty. */
+/**
+ * The faults that this machine does not support and why, for a storm's first line; usually empty.
+ */
 export function without(): string {
   const faults = { mount: 'full disks', compiler: 'broken disks', faketime: 'clocks' } as const;
   const lacking = needs.flatMap((need) => {

@@ -1,6 +1,6 @@
-// How a cluster of a storm is, by its agents' own word: whether all are there and see one another,
-// and whether every copy has caught up, which is when the loss of a disk is survived as if it were
-// the first. Asked over the agents' sockets, as `ubiring status` does.
+// The health of a storm's cluster, as its agents report it: whether all are present and see each
+// other, and whether every copy has caught up. After that the loss of a disk is survived like the
+// first one. It uses the agents' sockets, like `ubiring status`.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { askAgent } from '../../agent/messaging/control-client.ts';
@@ -10,10 +10,10 @@ import { steadyMs } from './harness-process.ts';
 
 const answerMsMax = 4000;
 const pollMs = 150;
-/** A cluster that heals takes some time-outs, and a busy machine its time. */
+/** A cluster heals within some timeouts, plus the delays of a busy machine. */
 const limitMs = 90_000;
 
-/** What all agents that answer say of themselves; none where nobody does. */
+/** The status of all agents that answer; empty if none does. */
 export async function statusOf(cluster: Cluster): Promise<readonly AgentStatus[]> {
   for (const id of cluster.awake()) {
     const answer = await askAgent(cluster.addressOf(id), 'status', [], answerMsMax);
@@ -22,20 +22,20 @@ export async function statusOf(cluster: Cluster): Promise<readonly AgentStatus[]
   return [];
 }
 
-/** Resolves when those named have joined and every one of them sees the others as joined. */
+/** Resolves when the given agents have joined and each sees the others as joined. */
 export async function present(cluster: Cluster, ids: readonly string[]): Promise<void> {
-  await eventually(cluster, `${ids} are there`, (agents) => missing(agents, ids).length === 0);
+  await eventually(cluster, `${ids} are present`, (agents) => missing(agents, ids).length === 0);
 }
 
-/** One line an agent, for who has to find out what holds them up. */
+/** One line for each agent, to find out what delays them. */
 export function describe(agents: readonly AgentStatus[]): string {
   return agents.map(({ recent, traffic, ...rest }) => JSON.stringify(rest)).join('\n');
 }
 
 /**
- * Resolves when all agents are present, obey no pause, and each has at some moment since the call had
- * no copy behind, no host to hand over and no URL on its way. Under a crawl that goes on, these are
- * never all true of all agents at one moment for long; what each had before its own moment is safe.
+ * Resolves when all agents are present and not paused, and each had, at some moment since the call,
+ * no copy lag, no host to hand over and no URL on its way. While the crawl runs, this is never true
+ * of all agents at once for long. But what each had before its own moment is safe.
  */
 export async function caughtUp(cluster: Cluster): Promise<void> {
   const even = new Set<string>();
@@ -54,7 +54,7 @@ function isEven({ copyLag, handOff, outbox, unanswered }: AgentStatus): boolean 
   return copyLag + given + owed + awaited + outbox + unanswered === 0;
 }
 
-/** Of those named: who does not say that it has joined and sees all the others joined. */
+/** The given agents that do not report that they have joined and see all others joined. */
 function missing(agents: readonly AgentStatus[], ids: readonly string[]): string[] {
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   return ids.filter((id) => {

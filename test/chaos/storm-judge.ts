@@ -1,7 +1,7 @@
-// Judges what a storm's web saw, by the rules of test/web/judge.ts but for the times in which a cut
-// cluster may be several: then the requests at a host must be those of so many polite crawlers, and
-// a page may be fetched once by each. Outside of these times, and for all else, nothing is excused
-// here; what a crash may cost is subtracted by storm.ts. Pure.
+// Judges the requests of a storm at its web by the rules of test/web/judge.ts, except while a cut
+// cluster may act as several. Then the requests at a host must be those of that many polite
+// crawlers, and each of them may fetch a page once. Everything else is a violation here; storm.ts
+// subtracts what a crash may cost. Pure.
 
 import { endingOf, type Finding } from '../web/judge.ts';
 import { plainTarget, type SyntheticWeb } from '../web/model.ts';
@@ -9,7 +9,7 @@ import type { LoggedRequest } from '../web/request-log.ts';
 import type { Fault } from './storm-plan.ts';
 import { leaseShare, moreFetches, moreSides, type Terms } from './storm-promises.ts';
 
-/** From the beginning of a fault until all agents see one another again, on the web's clock. */
+/** From the start of a fault until all agents see each other again, on the web's clock. */
 export interface Span {
   readonly fault: Fault;
   readonly fromMs: number;
@@ -17,9 +17,9 @@ export interface Span {
 }
 
 export interface StormJudgement {
-  /** Final answers beyond the first of a URL, and beyond one for each side of a cut. */
+  /** Final answers of a URL beyond the first and beyond one for each side of a cut. */
   readonly again: Finding;
-  /** Requests at the web that none of as many polite crawlers as there are sides would have made. */
+  /** Requests that as many polite crawlers as there are sides would not have made. */
   readonly strays: Finding;
 }
 
@@ -28,14 +28,14 @@ export interface Visit {
   readonly endMs: number;
 }
 
-/** Forgiven of the delay: timers and clocks of two processes differ by about as much. */
+/** Tolerance of the delay, because timers and clocks of two processes differ by about this much. */
 const slackMs = 1;
 /**
- * The same where leases lapse at faults of links: the web may notice late that a client has given a
- * request up.
+ * The tolerance if leases lapse because of link faults: the web may notice late that a client
+ * aborted a request.
  */
 const lapseSlackMs = 50;
-/** Cases that a finding keeps. */
+/** Maximum number of samples in a finding. */
 const samplesMax = 5;
 
 export function judgeStorm(
@@ -52,7 +52,7 @@ export function judgeStorm(
   return { again: finding(again), strays: finding(strays) };
 }
 
-/** Those requests at one host for which none of its visitors was free. */
+/** Requests at one host for which none of its visitors was free. */
 export function straysAmong<One extends Visit>(
   visits: readonly One[],
   spans: readonly Span[],
@@ -63,7 +63,7 @@ export function straysAmong<One extends Visit>(
     return { fromMs: fromMs + leaseMs, toMs, more: moreSides(fault, terms) };
   });
   const lapses = spans.filter(({ fault: { kind } }) => kind === 'cut' || kind === 'link');
-  // When the last request of each visitor ended, the latest first.
+  // End times of the last request of each visitor, latest first.
   let ends: number[] = [];
   return visits
     .toSorted((a, b) => a.startMs - b.startMs)
@@ -74,7 +74,7 @@ export function straysAmong<One extends Visit>(
       const slack = lapses.some((span) => isWithin(startMs, span)) ? lapseSlackMs : slackMs;
       const free = ends.findIndex((end) => startMs - end >= terms.delayMs - slack);
       const isStray = free === -1 && ends.length === sides;
-      // The latest that is free goes on, so that the others are free for what comes later.
+      // The latest free visitor continues, so that the others are free for later requests.
       const ended = isStray ? ends.pop()! : free === -1 ? endMs : ends.splice(free, 1)[0]!;
       ends.push(Math.max(ended, endMs));
       ends.sort((a, b) => b - a);
@@ -82,7 +82,7 @@ export function straysAmong<One extends Visit>(
     });
 }
 
-/** URLs of one host, each as often as it was fetched again without an excuse. */
+/** URLs of one host, each repeated for every unexcused repetition of its fetch. */
 function fetchedAgain(
   web: SyntheticWeb,
   list: readonly LoggedRequest[],

@@ -1,6 +1,6 @@
-// Random kills and restarts of a whole cluster, once a second and more agents than processors, until
-// the time is over; then the crawl has to end complete. Unlike the storm of all faults it takes more
-// agents away at once than there are copies, up to half of them. Run by random.ts and its test.
+// Random kills and restarts of a whole cluster, once a second and with more agents than processors.
+// Then the crawl must complete. Unlike the storm of all faults, it removes more agents at once than
+// there are copies, up to half of them. random.ts and its test run it.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { Random } from '../simulation/random.ts';
@@ -13,21 +13,21 @@ export interface KillStorm {
   readonly seed: number;
 }
 
-/** Between two faults, each a kill or a restart. */
+/** Interval of the faults, each a kill or a restart. */
 const everyMs = 1000;
-/** Node starts take a second each, and a cluster of 24 on two processors is late with all it does. */
+/** Each start of Node.js takes a second, and a cluster of 24 agents on two processors is slow. */
 const endMsMax = 300_000;
 
 /**
- * Runs the faults and gives the verdict, with the number of kills. More agents die at once than there
- * are copies, so all are started again before the end: what only the dead knew comes back with them.
+ * Runs the faults and returns the verdict with the number of kills. More agents die at once than
+ * there are copies, so all are started again before the end, to recover what only they knew.
  */
 export async function killStorm(
   t: { after(clean: () => Promise<void>): void },
   { agents, seconds, seed }: KillStorm,
 ): Promise<{ verdict: Verdict; kills: number; cluster: Cluster }> {
   const web = { seed, hosts: 6 * agents, pages: Math.max(8, Math.ceil(seconds / 4)), sparse: true };
-  // With as many agents as this on few processors, heartbeats are late.
+  // With this many agents on few processors, heartbeats are late.
   const suspectAfterMs = Math.max(2000, 250 * agents);
   const timing = { heartbeatMs: Math.max(100, 20 * agents), suspectAfterMs, delayMs: 500 };
   const options = { agents, web, ...timing, threads: 16 };
@@ -38,7 +38,7 @@ export async function killStorm(
   for (let k = 0; k < seconds; k++) {
     const living = cluster.living();
     const dead = cluster.ids.filter((id) => !living.includes(id));
-    // At most half of them are away at a time: more would be a cluster that is not there.
+    // At most half of the agents are away at a time. With more, no cluster would remain.
     if (random.next() < 0.6 && dead.length < agents / 2) {
       await cluster.kill(living[Math.floor(random.next() * living.length)]!);
       kills++;
@@ -54,7 +54,10 @@ export async function killStorm(
   return { verdict: await cluster.finish(endMsMax), kills, cluster };
 }
 
-/** Nothing missing and no two at a host; each kill may cost what was open and not yet copied. */
+/**
+ * Asserts that no page is missing and that no host is shared. Each kill may cost pages that were
+ * open or not copied.
+ */
 export function assertKillsSurvived({
   verdict,
   kills,

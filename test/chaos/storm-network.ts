@@ -1,12 +1,12 @@
-// The network of a storm: a proxy in front of each agent, over which all the others reach it, and
-// the sum of what the faults that are open now do to each. Faults come and go in any order; each
-// takes back what it did and nothing else. Made by storm-ground.ts, used by storm-faults.ts.
+// The network of a storm: a proxy in front of each agent, through which all others reach it, and
+// the combined effect of the active faults on each. Faults begin and end in any order, and each
+// reverts only its own effect.
 
 import { freePorts } from '../../bench/ports.ts';
 import { Random } from '../simulation/random.ts';
 import { NetworkProxy, type ProxyFault } from './network-proxy.ts';
 
-/** What one agent sends to another. */
+/** The messages of one agent to another. */
 export interface Link {
   readonly from: string;
   readonly to: string;
@@ -19,7 +19,7 @@ interface OpenCut {
 }
 
 interface OpenFault {
-  /** Who receives what is at fault. */
+  /** The agents whose incoming stream is affected. */
   readonly at: readonly string[];
   readonly fault: ProxyFault;
 }
@@ -28,7 +28,7 @@ export class StormNetwork {
   readonly #proxies: ReadonlyMap<string, NetworkProxy>;
   readonly #cuts = new Set<OpenCut>();
   readonly #faults = new Set<OpenFault>();
-  /** Where agents listen and are reached, in the order of their numbers. */
+  /** Listen and public addresses of the agents, in the order of their numbers. */
   readonly listeners: readonly { readonly listen: string; readonly address: string }[];
 
   private constructor(ports: readonly number[], proxies: readonly NetworkProxy[]) {
@@ -38,7 +38,7 @@ export class StormNetwork {
     });
   }
 
-  /** For agents a1 to aN; `seed` draws what becomes of each message. */
+  /** For the agents a1 to aN. `seed` decides the fate of each message. */
   static async start(agents: number, seed: number): Promise<StormNetwork> {
     const ports = await freePorts(agents);
     const random = new Random(seed);
@@ -46,17 +46,17 @@ export class StormNetwork {
     return new StormNetwork(ports, proxies);
   }
 
-  /** Until what it gives is called. */
+  /** Cuts the links until the returned function is called. */
   cut(links: readonly Link[], heldMsMax: number): () => void {
     return this.#while(this.#cuts, { links, heldMsMax });
   }
 
-  /** Until what it gives is called. */
+  /** Disturbs the streams until the returned function is called. */
   disturb(at: readonly string[], fault: ProxyFault): () => void {
     return this.#while(this.#faults, { at, fault });
   }
 
-  /** What the proxies did so far, all together. */
+  /** The counts of all proxies together. */
   counts(): NetworkProxy['counts'] {
     const all = [...this.#proxies.values()].map(({ counts }) => counts);
     const names = Object.keys(all[0]!) as (keyof NetworkProxy['counts'])[];

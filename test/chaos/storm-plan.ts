@@ -1,26 +1,26 @@
-// What a storm of faults does, drawn from one seed before anything runs: how large the cluster is,
-// which faults befall which agents, for how long, and how long the storm rests between them. Pure, so
-// that a seed means the same plan on every machine; storm.ts carries it out, as far as what is
-// promised allows (storm-promises.ts). The weights are here.
+// The plan of a storm of faults, drawn from one seed before anything runs: the size of the cluster,
+// the faults, their agents and durations, and the pauses between them. It is pure, so a seed gives
+// the same plan on every machine. storm.ts runs it as far as the promises allow
+// (storm-promises.ts). The weights are here.
 
 import { Random } from '../simulation/random.ts';
 import type { ProxyFault } from './network-proxy.ts';
 import { damages } from './state-damages.ts';
 
-/** What can be wrong with a stream to an agent; the second three may cost it its membership. */
+/** Faults of a stream to an agent. The last three may cost it its membership. */
 export type LinkTrouble = 'late' | 'repeated' | 'damaged' | 'reset' | 'throttled';
 
-/** One fault, from its beginning until all whom it befell are back: `ids`. */
+/** A fault, from its start until all affected agents, `ids`, are back. */
 export type Fault =
-  /** SIGKILL, and back on its files; at once where `awayMs` is 0. */
+  /** SIGKILL, then a start on its files; at once if `awayMs` is 0. */
   | { readonly kind: 'kill'; readonly ids: readonly [string]; readonly awayMs: number }
-  /** SIGSTOP, SIGCONT. */
+  /** SIGSTOP, then SIGCONT. */
   | { readonly kind: 'stall'; readonly ids: readonly [string]; readonly forMs: number }
-  /** SIGTERM: hands over, ends, and joins again. */
+  /** SIGTERM: the agent hands over, ends and joins again. */
   | { readonly kind: 'leave'; readonly ids: readonly [string]; readonly awayMs: number }
-  /** Killed at once, and back without their files. */
+  /** Several agents are killed at once and return without their files. */
   | { readonly kind: 'wipe'; readonly ids: readonly string[]; readonly awayMs: number }
-  /** Killed, and back on a file that was damaged meanwhile; `where` varies the place. */
+  /** The agent is killed and returns on a damaged file. `where` varies the place. */
   | {
       readonly kind: 'damage';
       readonly ids: readonly [string];
@@ -28,19 +28,19 @@ export type Fault =
       readonly damage: keyof typeof damages;
       readonly where: number;
     }
-  /** SIGKILL to all, and all back on their files. */
+  /** SIGKILL to all agents, which return on their files. */
   | { readonly kind: 'power'; readonly ids: readonly string[]; readonly awayMs: number }
-  /** `ubiring stop`: all end with 11, and go on. */
+  /** `ubiring stop`: all agents end with 11 and then continue. */
   | { readonly kind: 'stop'; readonly ids: readonly string[]; readonly awayMs: number }
-  /** `ubiring seed`: one more URL, which must be fetched. */
+  /** `ubiring seed`: adds a URL that must be fetched. */
   | { readonly kind: 'seed'; readonly ids: readonly [] }
-  /** `ubiring pause` and `resume`. */
+  /** `ubiring pause`, then `resume`. */
   | { readonly kind: 'pause'; readonly ids: readonly []; readonly forMs: number }
   /**
-   * Links between the agents `ids` and `others` are cut: both ways, those by which the others hear
-   * them (`mute`), or those by which they hear the others (`deaf`). `bridged`: there are agents that
-   * are neither, and see both. `heldMsMax` is how long a message is held before its connection is
-   * reset; what is held when the cut is over comes then.
+   * Links between the agents `ids` and `others` are cut: in both directions, towards the others
+   * (`mute`), or from the others (`deaf`). `bridged`: further agents reach both sides. `heldMsMax`
+   * is how long a message is held before its connection is reset; messages still held at the end of
+   * the cut then arrive.
    */
   | {
       readonly kind: 'cut';
@@ -51,7 +51,10 @@ export type Fault =
       readonly heldMsMax: number;
       readonly forMs: number;
     }
-  /** All that comes to the agents `at` is late, damaged and so on; `ids` if that can cost them. */
+  /**
+   * The stream to the agents `at` is late, damaged and so on. `ids` names the agents that may be
+   * removed.
+   */
   | {
       readonly kind: 'link';
       readonly ids: readonly string[];
@@ -60,9 +63,9 @@ export type Fault =
       readonly fault: ProxyFault;
       readonly forMs: number;
     }
-  /** The wall clock jumps, and stays there. */
+  /** The wall clock jumps and stays there. */
   | { readonly kind: 'clock'; readonly ids: readonly [string]; readonly byMs: number }
-  /** The disk is full, or fails every write; the agent ends, and is back on its files. */
+  /** The disk is full or fails every write. The agent ends and returns on its files. */
   | {
       readonly kind: 'disk';
       readonly ids: readonly [string];
@@ -72,14 +75,14 @@ export type Fault =
 
 export type FaultKind = Fault['kind'];
 
-/** How often each is drawn, relative to the others. The gravest are rare, for they stop all else. */
+/** Relative frequency of each kind. The most severe are rare, because they exclude all others. */
 export const weights: Readonly<Record<FaultKind, number>> = {
   ...{ kill: 5, stall: 5, cut: 5, leave: 4, link: 4, seed: 3 },
   ...{ wipe: 2, damage: 2, clock: 2, disk: 2, pause: 1, power: 1, stop: 1 },
 };
 
 export interface Step {
-  /** From the beginning of the fault before. */
+  /** From the start of the previous fault. */
   readonly afterMs: number;
   readonly fault: Fault;
 }
@@ -89,14 +92,14 @@ export interface StormShape {
   readonly backups: number;
   readonly quorum: 'none' | 'majority';
   /**
-   * So many may be away at once: no more than there are copies, or hosts whose owner and copies are
-   * all away would be begun anew; and not so many that those who stay are too few for the copies
-   * of what they do meanwhile (*settled while alone*, in RELIABILITY).
+   * Number of agents that may be away at once. It is at most the number of copies, because hosts
+   * whose owner and copies are all away would be crawled anew. The remaining agents must also be
+   * enough for the copies of new work (*settled while alone*, in RELIABILITY).
    */
   readonly awayMax: number;
 }
 
-/** 3 to 7 agents, unless it is said how many. */
+/** Draws 3 to 7 agents, unless a number is given. */
 export function drawShape(seed: number, agentsGiven?: number): StormShape {
   const random = new Random(seed);
   const drawn = random.whole(3, 7);
@@ -111,13 +114,13 @@ export interface PlanOptions extends Pick<StormShape, 'backups'> {
   readonly seed: number;
   readonly ids: readonly string[];
   readonly suspectAfterMs: number;
-  /** Of the times between two faults. */
+  /** Maximum time between two faults. */
   readonly afterMsMax: number;
 }
 
 /**
- * The steps of a storm, without end: each kind once, in an order that is drawn, so that a short storm
- * has all of them; then each as often as its weight says.
+ * The endless steps of a storm: first each kind once in a random order, so that a short storm has
+ * all of them, then each according to its weight.
  */
 export function* drawSteps(options: PlanOptions): Generator<Step, never> {
   const random = new Random(options.seed ^ 0x5f01);
@@ -136,7 +139,7 @@ function drawFault(
   { ids, backups, suspectAfterMs }: PlanOptions,
 ): Fault {
   const id = random.pick(ids);
-  // Back before anybody misses it, as often as after it was inherited.
+  // Returns before the timeout about as often as after a takeover.
   const awayMs = Math.round(random.between(0, 2) * suspectAfterMs);
   switch (kind) {
     case 'kill':
@@ -169,7 +172,7 @@ function drawFault(
   }
 }
 
-/** One agent against all the others, as often as a part of up to a half, or one link alone. */
+/** Cuts one agent off from all others, or up to half of them, or cuts a single link. */
 function drawCut(random: Random, ids: readonly string[], suspectAfterMs: number): Fault {
   const mixed = shuffled(ids, random);
   const bridged = ids.length > 2 && random.chance(0.3);
@@ -179,7 +182,7 @@ function drawCut(random: Random, ids: readonly string[], suspectAfterMs: number)
   return {
     ...{ kind: 'cut', ids: mixed.slice(0, some), others, bridged },
     ways: random.pick(['both', 'both', 'mute', 'deaf'] as const),
-    // As the kernel of a sender that has heard nothing for the time-out, or at once.
+    // Like the kernel of a sender that got no answer during the timeout, or at once.
     heldMsMax: random.chance(0.7) ? suspectAfterMs : 0,
     forMs: Math.round(stallShare(random) * suspectAfterMs),
   };
@@ -187,7 +190,7 @@ function drawCut(random: Random, ids: readonly string[], suspectAfterMs: number)
 
 const kib = 1024;
 
-/** To one agent, or more gently to all. */
+/** A fault towards one agent, or a milder one towards all. */
 function drawLink(random: Random, ids: readonly string[], suspectAfterMs: number): Fault {
   const all = random.chance(0.4);
   const at = all ? ids : [random.pick(ids)];
@@ -207,13 +210,13 @@ function drawLink(random: Random, ids: readonly string[], suspectAfterMs: number
   return { kind: 'link', ids: isGentle ? [] : at, at, trouble, fault: faults[trouble](), forMs };
 }
 
-/** From a second to a day, forwards as often as back. */
+/** From a second to a day, equally often forwards and back. */
 function drawJump(random: Random): number {
   const ms = 1000 * 86_400 ** random.next();
   return Math.round(random.chance(0.5) ? ms : -ms);
 }
 
-/** In time-outs: shorter than the lease, around the time-out, and well beyond. */
+/** In timeouts: shorter than the lease, around the timeout, and well beyond. */
 function stallShare(random: Random): number {
   const [low, high] = random.pick([
     [0.1, 0.5],

@@ -1,24 +1,27 @@
-// What a storm may ask of a cluster at all, and what its faults may cost: the rules of
-// docs/RELIABILITY.md (*Faults tried*), as arithmetic on the faults of a plan. Pure. The
-// storm begins no fault that mayBegin does not allow, and storm-judge.ts excuses nothing else.
+// The faults that a storm may combine, and what they may cost: the rules of docs/RELIABILITY.md
+// (*Faults tried*), as arithmetic on the faults of a plan. Pure. The storm begins only faults that
+// mayBegin allows, and storm-judge.ts excuses nothing else.
 
 import type { Fault, StormShape } from './storm-plan.ts';
 
-/** Those that need the cluster for themselves, before and until all are back. */
+/**
+ * Faults that need the cluster for themselves, before their start and until all agents are back.
+ */
 const alone: readonly Fault['kind'][] = ['wipe', 'damage', 'power', 'stop'];
 
-/** Whether what an agent had alone is lost with the fault. */
+/** Whether the fault loses data that only one agent had. */
 function takesDisk({ kind }: Fault): boolean {
   return kind === 'wipe' || kind === 'damage';
 }
 
 /**
- * Whether a fault may begin while others are not over yet. Who is cut off is away, as who is dead.
+ * Whether a fault may begin while others are open. Agents that are cut off count as away, like dead
+ * ones.
  *
- * A part of more agents than may be away is cut off only from a cluster that is whole otherwise: all
- * that it has is there again with the links. A cut around which others find a way costs nothing as
- * long as they are there, so nobody is away meanwhile. And nobody gives orders on both sides of a
- * cut: of a pause and a resume the later wins, but neither side may know which that was.
+ * More agents than may be away are cut off only if the rest of the cluster is intact: their data
+ * returns with the links. A cut that others can bypass costs nothing as long as they are present,
+ * so no agent may be away meanwhile. And no directives are given on both sides of a cut: of a pause
+ * and a resume the later one wins, but neither side may know which one that was.
  */
 export function mayBegin(
   fault: Fault,
@@ -33,34 +36,34 @@ export function mayBegin(
   return fault.ids.every((id) => !away.has(id)) && away.size + fault.ids.length <= awayMax;
 }
 
-/** Whether the one may be there while the other is. */
+/** Whether the one may be open while the other is. */
 function agree(one: Fault, other: Fault): boolean {
   if (one.kind === 'link' && other.kind === 'link') return false;
   if (one.kind === 'cut' && one.bridged && other.ids.length > 0) return false;
   return !(one.kind === 'pause' && (other.kind === 'cut' || isRough(other)));
 }
 
-/** Whether a fault of links can take agents for dead that are not. */
+/** Whether a link fault can make living agents appear dead. */
 function isRough(fault: Fault): boolean {
   return fault.kind === 'link' && fault.ids.length > 0;
 }
 
-/** What the promises depend on, beside the faults. */
+/** The other facts on which the promises depend. */
 export interface Terms {
   readonly quorum: 'none' | 'majority';
   readonly backups: number;
   readonly suspectAfterMs: number;
 }
 
-/** Of a time-out: how long a lease holds. Before that nobody takes over. */
+/** Duration of a lease as a share of the timeout. No takeover happens before its end. */
 export const leaseShare = 0.6;
-/** A stall may cost the lease from here on, on a machine that is busy. */
+/** On a busy machine a stall of this share may cost the lease. */
 const leaseShareMin = 0.5;
 
 /**
- * So many more than one agent may be at a host while the fault lasts: sides that take over from one
- * another, each of which keeps every promise by itself (*a partition, quorum: none*). Under a
- * majority only one side crawls. What disturbs links can be a partition of each agent that it is at.
+ * Number of additional agents that may use a host during the fault: sides that take over from each
+ * other, each of which keeps every promise by itself (*a partition, quorum: none*). Under
+ * `majority` only one side crawls. A link fault can be a partition of each agent that it affects.
  */
 export function moreSides(fault: Fault, { quorum, suspectAfterMs }: Terms): number {
   if (quorum === 'majority') return 0;
@@ -69,9 +72,9 @@ export function moreSides(fault: Fault, { quorum, suspectAfterMs }: Terms): numb
 }
 
 /**
- * How often a page may be fetched again while the fault lasts, beside what its crashes cost: once on
- * each side more; and under a majority once, where a host and all its copies may lie on the side
- * that does not crawl, so that the other begins it anew.
+ * How often a page may be fetched again during the fault, in addition to the cost of crashes: once
+ * for each additional side. Under `majority` once, if a host and all its copies are on the side
+ * that does not crawl, so that the other side crawls it anew.
  */
 export function moreFetches(fault: Fault, terms: Terms): number {
   const { quorum, backups, suspectAfterMs } = terms;
@@ -85,38 +88,38 @@ function isPartition(fault: Fault, suspectAfterMs: number): boolean {
 }
 
 /**
- * Whether all copies must have caught up before. What a disk had alone is lost with it; and a side
- * that knows nothing yet of the hosts that it is left with could find the crawl complete.
+ * Whether all copies must have caught up before the fault. Data that only one disk had is lost with
+ * it; and a side that does not know its remaining hosts could consider the crawl complete.
  */
 export function needsCopies(fault: Fault, { suspectAfterMs }: Terms): boolean {
   return takesDisk(fault) || isRough(fault) || isPartition(fault, suspectAfterMs);
 }
 
-/** A lost attempt to connect, and the pause before the next. */
+/** A failed attempt to connect, and the pause before the next one. */
 const reconnectMsMax = 3000;
 
 /**
- * Until all agents see one another again after links were cut, if nothing else befalls them: the
- * fault matrix's bound, and for a connection to come again.
+ * Time until all agents see each other again after a cut, without other faults: two timeouts, and
+ * the time to reconnect.
  */
 export function healMsMax({ suspectAfterMs }: Pick<Terms, 'suspectAfterMs'>): number {
   return 2 * suspectAfterMs + reconnectMsMax;
 }
 
-/** What a storm may cost, as far as its faults excuse it, but for what the sides of a cut may. */
+/** The costs that the faults of a storm excuse, apart from those of the sides of a cut. */
 export interface StormCosts {
   readonly overlapMax: number;
   readonly strayMax: number;
 }
 
 /**
- * The sum over the faults. One crash, which is twice the threads, for each process that is killed,
- * ends on its disk, or stood still for about a lease, which also may leave a stray request for each
- * that it had open. A clock that jumps on by a lease is such a stall, which the agent sees before it
- * asks for anything more. Who is cut off from all others for so long is given up, which is a crash,
- * but stops by its lease: no stray. Where links break off, lose or hold up messages, an agent may be
- * given up once each time-out. Leaving, stopping, orders, a clock that is put back, and links that
- * are late or repeat what was said cost nothing, and no cut does around which others find a way.
+ * The sum over the faults. A crash costs twice the threads. It counts for each process that is
+ * killed, ends because of its disk, or stalls for about a lease; a stall may also leave a stray
+ * request for each open one. A clock that jumps forwards by a lease is such a stall, which the
+ * agent notices before its next request. An agent that is cut off from all others for this time is
+ * removed, which is a crash, but its lease stops it: no stray request. If links reset, lose or
+ * delay messages, an agent may be removed once each timeout. Leaving, stopping, directives, clocks
+ * set back, links that are late or repeat messages, and cuts that others bypass cost nothing.
  */
 export function costsOf(
   faults: readonly Fault[],

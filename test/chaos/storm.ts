@@ -1,6 +1,6 @@
-// A storm: faults of every kind, drawn from a seed, on a cluster of real processes that crawls all
-// the while; then all are healed, and the crawl has to end complete, judged by what its faults may
-// cost (storm-promises.ts, storm-judge.ts). Used by random.ts and process-random.test.ts.
+// A storm: random faults of every kind from a seed, on a cluster of real processes while it crawls.
+// Then all faults end, and the crawl must complete. The result is judged by what the faults may
+// cost (storm-promises.ts, storm-judge.ts). random.ts and process-random.test.ts use it.
 
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
@@ -29,30 +29,30 @@ import { costsOf, healMsMax, type Terms } from './storm-promises.ts';
 export interface StormRun {
   readonly seed: number;
   readonly seconds: number;
-  /** Drawn from the seed where it is not said. */
+  /** Drawn from the seed by default. */
   readonly agents?: number | undefined;
-  /** Only these, where it is said. */
+  /** Only these kinds, if given. */
   readonly kinds?: readonly FaultKind[] | undefined;
-  /** Told what happens as it does. */
+  /** Receives the events of the storm when they happen. */
   readonly say?: (line: string) => void;
 }
 
 export interface Survived {
   readonly run: StormRun;
-  /** What happened when. */
+  /** The events with their times. */
   readonly told: readonly string[];
   readonly verdict: Verdict;
   readonly cluster: Cluster;
   readonly shape: StormShape;
   readonly faults: readonly Fault[];
   readonly spans: readonly Span[];
-  /** Of the web alone. */
+  /** Judgement of the synthetic web only. */
   readonly judgement: StormJudgement;
-  /** What came of the links that were cut and disturbed. */
+  /** The proxies' counts for the cut and disturbed links. */
   readonly counts: NetworkProxy['counts'];
   /** Share of the web that was crawled when the last fault was over, in [0, 1]. */
   readonly shareThen: number;
-  /** Requests at the hosts beside the web that came too soon after another. */
+  /** Requests at the other hosts that came too early after another. */
   readonly straysBeside: number;
   readonly unseeded: readonly string[];
 }
@@ -60,31 +60,34 @@ export interface Survived {
 const timing = { heartbeatMs: 150, suspectAfterMs: 2500, delayMs: 500 };
 const threads = 8;
 const hostsEach = 8;
-/** Of each agent: room for the state of ten minutes, and for what damages set aside. */
+/** Size of each agent's disk: enough for the state of ten minutes and for files set aside. */
 const diskKib = 64 * 1024;
 /**
- * Pages of a few words. Longer ones of this web are so much alike that hosts of hundreds of them are
- * taken for traps, and slowed.
+ * Short pages. Longer pages of this web are so similar that hosts with hundreds of them count as
+ * traps and are slowed down.
  */
 const bodyBytes = 0;
-/** Between two faults, beside the waiting for those before. */
+/** Maximum time between two faults, besides the wait for earlier ones. */
 const afterMsMax = 2000;
-/** Hosts of the site among which each agent owns one; with 7 of them that fails once in 10^16. */
+/** Hosts of the site among which each agent owns one. With 7 agents this fails once in 10^16. */
 const siteHosts = 240;
-/** Points on the ring for an agent, as the config has them. */
+/** Points of an agent on the ring, as in the config. */
 const replicas = 200;
-/** What it takes to see that all are there: a poll, and the time agents wait for each other's word. */
+/**
+ * Time to see that all agents are present: a poll, and the time that agents wait for each other's
+ * answers.
+ */
 const lookMsMax = 2000;
-/** The largest host, of thrice the mean, has pages for as long as the faults. */
+/** The largest host, three times the mean, has enough pages for the duration of the faults. */
 const pagesASecond = 1000 / timing.delayMs / 3;
-/** What it takes until each kind of fault was there. */
+/** Time until each kind of fault has occurred. */
 const secondsMin = 25;
-/** Of what is left to crawl when the faults are over, or for a busy machine. */
+/** Time for the remaining crawl after the faults, on a busy machine. */
 const endMsMin = 300_000;
 
 /**
- * Runs a storm and gives what came of it. A failure tells what happened until then, and the command
- * that plays it again.
+ * Runs a storm and returns its result. A failure lists the events so far and the command that
+ * replays the storm.
  */
 export async function storm(
   t: { after(clean: () => Promise<void>): void },
@@ -108,7 +111,7 @@ export async function storm(
     const plan = { seed, ids: cluster.ids, backups, afterMsMax };
     const steps = drawSteps({ ...plan, suspectAfterMs: timing.suspectAfterMs });
     const kinds = new Set(ground.kinds.filter((kind) => run.kinds?.includes(kind) ?? true));
-    assert.ok(kinds.size > 0, 'this machine lacks what any of these faults needs');
+    assert.ok(kinds.size > 0, 'the machine supports at least one of these faults');
     const drawn = steps.filter(({ fault }) => kinds.has(fault.kind) && ground.has(fault));
     await blow(course, drawn, kinds, seconds);
     const shareThen = cluster.share();
@@ -133,8 +136,8 @@ export async function storm(
 }
 
 /**
- * For each agent a host that it owns when all are there. Whoever is cut off alone has something to do
- * as long as the gate is shut, and so does not find the crawl complete.
+ * A host for each agent that it owns when all are present. An agent that is cut off alone then has
+ * work while the gate is shut, so it does not consider the crawl complete.
  */
 function endlessHosts(agents: number): number[] {
   const members = Array.from({ length: agents }, (_, k) => ({ id: `a${k + 1}`, capacity: 1 }));
@@ -147,7 +150,7 @@ function endlessHosts(agents: number): number[] {
   });
 }
 
-/** Until the time is over, and until each of the kinds was there. */
+/** Runs until the end of the time and until each kind has occurred. */
 async function blow(
   course: StormCourse,
   steps: Iterable<Step>,
@@ -165,7 +168,7 @@ async function blow(
   await course.over();
 }
 
-/** What a failure says: the command that plays the storm again, and what happened in it. */
+/** The failure message: the command that replays the storm, and its events. */
 function playAgain({ seed, seconds, agents, kinds }: StormRun, told: readonly string[]): string {
   const size = agents === undefined ? '' : `--agents ${agents} `;
   const only = kinds === undefined ? '' : `--faults ${kinds} `;
@@ -173,7 +176,10 @@ function playAgain({ seed, seconds, agents, kinds }: StormRun, told: readonly st
   return `again: ${command}\n${told.join('\n')}`;
 }
 
-/** Arrivals at the hosts beside the web; where an answer takes its time they are further apart. */
+/**
+ * Number of early requests at the other hosts. It compares arrival times; long answers only
+ * increase the distance.
+ */
 function tooSoonAt(
   site: Site,
   endless: readonly number[],
@@ -188,7 +194,10 @@ function tooSoonAt(
   return strays.length;
 }
 
-/** Cuts after which all agents saw one another later than they should; alone, or it says nothing. */
+/**
+ * Cuts after which agents saw each other later than they should. Only cuts without other faults
+ * count.
+ */
 function slowHeals(spans: readonly Span[], terms: Terms): string[] {
   return spans.flatMap(({ fault, fromMs, toMs }) => {
     const others = spans.filter((one) => one.fault !== fault);
@@ -200,15 +209,16 @@ function slowHeals(spans: readonly Span[], terms: Terms): string[] {
 }
 
 /**
- * Nothing missing, no two at a host but from both sides of a cut, no request again beyond what the
- * faults excuse, and all see one another soon after links were cut.
+ * Asserts that no page is missing, that no host is shared except by both sides of a cut, that
+ * repeated requests are within what the faults excuse, and that agents see each other soon after a
+ * cut.
  */
 export function assertStormSurvived(survived: Survived): void {
   const { verdict, cluster, shape, faults, spans, judgement, straysBeside, unseeded } = survived;
   const { overlapMax, strayMax } = costsOf(faults, cluster);
   const unlimited = Number.POSITIVE_INFINITY;
   try {
-    // What may come again or too soon depends on when, and is judged below.
+    // Repeated and early requests depend on the time and are judged below.
     assertWhole(verdict, { overlapMax: unlimited, strayMax: unlimited });
     const { again, strays } = judgement;
     assert.ok(
@@ -219,8 +229,8 @@ export function assertStormSurvived(survived: Survived): void {
       strays.count + straysBeside <= strayMax,
       `${strays.count} + ${straysBeside} stray requests, ${strayMax} allowed: ${strays.samples}`,
     );
-    assert.deepEqual(slowHeals(spans, termsOf(shape, cluster)), [], 'apart for too long after');
-    assert.deepEqual(unseeded, [], 'taken as seeds, and not fetched');
+    assert.deepEqual(slowHeals(spans, termsOf(shape, cluster)), [], 'the cluster healed too late');
+    assert.deepEqual(unseeded, [], 'accepted as seeds, but not fetched');
   } catch (error) {
     throw new Error(playAgain(survived.run, survived.told), { cause: error });
   }

@@ -1,6 +1,6 @@
-// Wall clocks of single agents that a test moves as it likes: libfaketime, loaded before the system's
-// own library, adds to the machine's time what a file says. The monotonic clock stays as it is, and
-// the machine's own is never touched. Used by the tests of time and by the storms.
+// Wall clocks of single agents that a test can move. libfaketime, loaded before the system's
+// library, adds the offset in a file to the machine's time. The monotonic clock and the machine's
+// own clock stay unchanged.
 
 import fs from 'node:fs';
 import { clockLibrary } from './needs.ts';
@@ -9,13 +9,13 @@ export class WallClock {
   readonly #file: string;
   #seconds = 0;
 
-  /** @param file - where to keep what is added; of each agent its own, unless they jump together */
+  /** @param file - holds the offset; one for each agent, unless their clocks jump together */
   constructor(file: string) {
     this.#file = file;
     this.moveTo(0);
   }
 
-  /** The environment of an agent that lives by it. */
+  /** The environment of an agent that uses this clock. */
   env(): Record<string, string> {
     return {
       LD_PRELOAD: clockLibrary()!,
@@ -26,14 +26,17 @@ export class WallClock {
     };
   }
 
-  /** So many seconds from the machine's time; by rename, since it is read at any moment. */
+  /**
+   * Sets the offset from the machine's time in seconds. Renames a file, because it is read at any
+   * moment.
+   */
   moveTo(seconds: number): void {
     this.#seconds = seconds;
     fs.writeFileSync(`${this.#file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
     fs.renameSync(`${this.#file}.new`, this.#file);
   }
 
-  /** So many seconds from where it is. */
+  /** Moves the clock by this many seconds. */
   moveBy(seconds: number): void {
     this.moveTo(this.#seconds + seconds);
   }

@@ -1,5 +1,4 @@
-// Faults of time: wall clocks that jump, shake and disagree, and waits that no timer can hold. Ids
-// are those of the fault matrix.
+// Faults of time: wall clocks that jump, oscillate and differ, and waits that no timer can hold.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -23,17 +22,17 @@ async function shiftable(t: TestContext, seed: number) {
 describe('faults of time', { concurrency: 2, skip }, () => {
   const hour = 3600;
   for (const [name, seconds] of [
-    ['an hour on', hour],
+    ['an hour forwards', hour],
     ['an hour back', -hour],
-    ['ten years on', 87_660 * hour],
+    ['ten years forwards', 87_660 * hour],
   ] as const) {
-    fault(`F43: a wall clock jumps ${name}`, async (t, seed) => {
+    fault(`the wall clock of an agent jumps ${name}`, async (t, seed) => {
       const { gate, cluster, clock, env } = await shiftable(t, seed);
       await Promise.all([cluster.startAll(['a1', 'a3']), cluster.start('a2', { env })]);
       await Promise.all(cluster.ids.map((id) => cluster.joined(id)));
       await cluster.reaches(0.3);
       clock.moveTo(seconds);
-      // A jump forwards is a standstill as far as it can see: it gives its rights up and joins anew.
+      // An agent sees a jump forwards as a stall: it gives up its hosts and joins again.
       if (seconds > 0) await cluster.event('a2', 'rejoin', 'a2');
       await cluster.served(20);
       gate.open();
@@ -42,7 +41,7 @@ describe('faults of time', { concurrency: 2, skip }, () => {
     });
   }
 
-  fault('F44: a wall clock shakes by 200 ms, ten times a second', async (t, seed) => {
+  fault('the wall clock of an agent oscillates by 200 ms, ten times a second', async (t, seed) => {
     const { gate, cluster, clock, env } = await shiftable(t, seed);
     await Promise.all([cluster.startAll(['a1', 'a3']), cluster.start('a2', { env })]);
     await Promise.all(cluster.ids.map((id) => cluster.joined(id)));
@@ -56,7 +55,7 @@ describe('faults of time', { concurrency: 2, skip }, () => {
     assertWhole(await cluster.finish());
   });
 
-  fault('F45: the clocks of three agents are a day apart', async (t, seed) => {
+  fault('the clocks of three agents differ by a day each', async (t, seed) => {
     const { gate, cluster } = await shiftable(t, seed);
     for (const [k, id] of cluster.ids.entries()) {
       const clock = new WallClock(path.join(path.dirname(cluster.config), `clock-${id}`));
@@ -71,8 +70,8 @@ describe('faults of time', { concurrency: 2, skip }, () => {
   });
 });
 
-describe('waits beyond every timer', () => {
-  fault('F46: a Retry-After and a Crawl-delay of a hundred years are no burst', async (t, seed) => {
+describe('waits beyond the range of timers', () => {
+  fault('a Retry-After and a Crawl-delay of a hundred years cause no burst', async (t, seed) => {
     const years = String(100 * 365 * 86_400);
     const site = await startSite((host, target) => {
       if (target === '/robots.txt') {
@@ -85,14 +84,14 @@ describe('waits beyond every timer', () => {
     const cluster = await Cluster.make(t, { agents: 2, seeds, web: { seed, hosts: 4 } });
     await cluster.startAll();
     await cluster.reaches(1);
-    await cluster.until('both hosts are asked', () => {
+    await cluster.until('both hosts are requested', () => {
       return site.requests(0, '/').length > 0 && site.requests(1, '/robots.txt').length > 0;
     });
-    // A timer that overflows fires at once: what would come, comes within moments.
+    // A timer that overflows fires at once, so a burst would come within moments.
     await pause(1000);
     assert.equal(site.requests(0, '/').length, 1);
     assert.equal(site.requests(1, '/robots.txt').length, 1);
     assert.deepEqual(site.requests(1, '/'), [], 'the delay begins with robots.txt itself');
-    assert.equal(cluster.living().length, 2, 'not complete while a retry is due');
+    assert.equal(cluster.living().length, 2, 'the crawl is not complete while a retry is due');
   });
 });

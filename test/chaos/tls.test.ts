@@ -1,17 +1,17 @@
-// The commonest fates of a cluster whose web speaks TLS, over HTTP/2 and over HTTP/1.1: nothing
-// happens, one agent is killed for good, killed and back at once or after it was inherited, or
-// leaves. What holds without TLS holds with it: sessions that many requests share, and tickets that
-// resume them, neither outlive a lease nor let two requests at one host overlap.
+// The most common faults of a cluster whose web uses TLS, over HTTP/2 and HTTP/1.1: none, an agent
+// that is killed for good, that returns at once or after a takeover, or that leaves. The same
+// promises hold as without TLS. Sessions shared by many requests, and tickets that resume them,
+// neither outlive a lease nor let two requests at one host overlap.
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import { type Cluster, fault, gated } from './harness.ts';
 import { assertWhole, type Verdict } from './harness-verdict.ts';
 
-/** What one crash may cost: the dead agent's open requests, and as many not copied yet. */
+/** Allowed cost of a crash: the dead agent's open requests, and as many pages not copied yet. */
 const perCrash = ({ threads }: Cluster) => 2 * threads;
 
-/** Handshakes keep both cores busy for a while, which is no silence. */
+/** Handshakes keep both cores busy for a while, which must not count as missing heartbeats. */
 const patience = { heartbeatMs: 200, suspectAfterMs: 4000 };
 
 const versions = [
@@ -19,7 +19,7 @@ const versions = [
   ['1.1', false],
 ] as const;
 
-describe('a web that speaks TLS', { concurrency: 2 }, () => {
+describe('a web that uses TLS', { concurrency: 2 }, () => {
   for (const [version, http2] of versions) {
     const named = (what: string) => `TLS, HTTP/${version}: ${what}`;
     const make = (t: Parameters<typeof gated>[0], seed: number) => {
@@ -48,7 +48,7 @@ describe('a web that speaks TLS', { concurrency: 2 }, () => {
       spoke(verdict);
     });
 
-    fault(named('an agent is killed and back at once'), async (t, seed) => {
+    fault(named('an agent is killed and returns at once'), async (t, seed) => {
       const { gate, cluster } = await make(t, seed);
       await cluster.startAll();
       await cluster.reaches(0.3);
@@ -60,7 +60,7 @@ describe('a web that speaks TLS', { concurrency: 2 }, () => {
       spoke(verdict);
     });
 
-    fault(named('an agent is killed and back after it was inherited'), async (t, seed) => {
+    fault(named('an agent is killed and returns after a takeover'), async (t, seed) => {
       const { gate, cluster } = await make(t, seed);
       await cluster.startAll();
       await cluster.reaches(0.3);
@@ -71,7 +71,7 @@ describe('a web that speaks TLS', { concurrency: 2 }, () => {
       gate.open();
       const verdict = await cluster.finish();
       assertWhole(verdict, { overlapMax: perCrash(cluster) });
-      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts came back');
+      assert.ok(cluster.state('a2').state().hosts.length > 0, 'its hosts returned');
       spoke(verdict);
     });
 

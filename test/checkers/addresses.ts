@@ -1,10 +1,10 @@
-// One request to an address at a time, and the next no sooner than its delay after the end of the
-// last, whichever hosts they are to and whoever makes them (`politeness.ipDelayMs`, adr/0030).
+// Requests to an address never overlap, and each starts no sooner than the delay after the end of
+// the previous one, whatever their hosts and agents (`politeness.ipDelayMs`, adr/0030).
 
 import type { SeenRequest } from './evidence.ts';
 import { impolite, type Politeness } from './politeness.ts';
 
-/** Pairs of requests to one address that overlap, or follow closer than the delay. */
+/** Pairs of requests to one address that overlap or are closer than the delay. */
 export function crowded<R extends SeenRequest>(
   requests: readonly R[],
   addressOf: (request: R) => string,

@@ -1,5 +1,5 @@
-// Some time after the last fault all agents that live see the same members, and nobody waits for
-// a list or a host any more (PROTOCOL invariant I10).
+// Some time after the last fault all living agents have the same members, and no agent waits for a
+// list or a host (PROTOCOL invariant I10).
 
 export interface Standing {
   readonly id: string;

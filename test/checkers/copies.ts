@@ -1,6 +1,6 @@
-// After the end: every host's owner has each of its URLs in a final state, and its backups have
-// the same (PROTOCOL invariants I9 and I10; FM-I14). `order` gives the agents of a host, its owner
-// first, among those that were there at the end.
+// After the end the owner of each host has all its URLs in a final state, and the backups have the
+// same (PROTOCOL invariants I9 and I10). `order` returns the agents of a host, owner first, among
+// those present at the end.
 
 import { rowsOf, type StateFiles, type StateRow } from './evidence.ts';
 

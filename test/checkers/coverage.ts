@@ -1,9 +1,9 @@
-// Every page that a complete crawl fetches was fetched (PROTOCOL invariant I9), and, where nothing
-// went wrong, none of them twice.
+// Every page of a complete crawl was fetched (PROTOCOL invariant I9), and without faults none was
+// fetched twice.
 
 import type { SeenRequest } from './evidence.ts';
 
-/** Whole answers by page, robots.txt left out. */
+/** Number of complete answers by page, without robots.txt. */
 export function fetchedPages(requests: readonly SeenRequest[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { url, whole } of requests) {

@@ -1,17 +1,17 @@
-// What a checker may look at: requests as the web saw them, and the agents' state files. Both the
-// simulated cluster and the chaos tests on real processes can show these, so one checker serves
-// both. Every checker is a file of its own and gives the offences it found, as lines to print.
+// The evidence that checkers may use: requests as the web saw them, and the agents' state files.
+// Both the simulated cluster and the chaos tests on real processes provide it, so one checker
+// serves both. Every checker has its own file and returns the violations as lines to print.
 
 import type { Database } from 'better-sqlite3';
 
-/** A request as the web saw it; times in milliseconds of one clock. */
+/** A request as the web saw it. Times are in milliseconds of one clock. */
 export interface SeenRequest {
   readonly host: string;
   readonly url: string;
   readonly by: string;
   readonly start: number;
   readonly end: number;
-  /** The answer arrived whole; else the connection was closed before. */
+  /** Whether the answer arrived complete, before the connection was closed. */
   readonly whole: boolean;
 }
 
@@ -28,13 +28,13 @@ export interface StateRow {
   /** 0 while the page is not settled. */
   readonly done: number;
   readonly round: number;
-  /** Under which it was queued again; 0: it never was. */
+  /** The number under which it was requeued; 0: never. */
   readonly again: number;
 }
 
 const STATES: readonly RowState[] = ['queued', 'response', 'failed', 'skipped'];
 
-/** All rows of a file by URL: of its own hosts and of those it keeps copies of. */
+/** All rows of a file by URL: those of its own hosts and of its copies. */
 export function rowsOf(db: Database): Map<string, StateRow> {
   const found = db
     .prepare<[], Omit<StateRow, 'state'> & { state: number }>(

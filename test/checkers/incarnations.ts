@@ -1,13 +1,13 @@
-// No incarnation of an agent is used twice, in any of its lives: each is higher than the one
-// before (PROTOCOL invariant I3). Fed by whoever watches messages go by.
+// Every incarnation of an agent is higher than all previous ones, over all its runs (PROTOCOL
+// invariant I3). The observer of the messages feeds it.
 
 export class Incarnations {
   readonly #last = new Map<string, number>();
   readonly offences: string[] = [];
-  /** Of all agents. */
+  /** Number of incarnations of all agents. */
   count = 0;
 
-  /** An agent speaks as this incarnation, for the first time in a life or a rebirth. */
+  /** Called when an agent uses this incarnation for the first time. */
   begins(id: string, incarnation: number): void {
     this.count++;
     const last = this.#last.get(id) ?? 0;

@@ -1,8 +1,8 @@
-// What would be lost if the disks of some agents were lost at this very moment (PROTOCOL
-// invariants I5 and I7). A page counts as done with a copy only when all that it links to is known
-// elsewhere; so whichever disks up to `backups` are taken away, the others must know every link of
-// every page that they call done. A real kill shows a hole only if it strikes in the right
-// millisecond; this asks at any moment, of every agent.
+// Finds the links that would be lost if the disks of some agents were lost now (PROTOCOL invariants
+// I5 and I7). A page counts as done at a copy only when all its links are known elsewhere. So after
+// the loss of any `backups` disks the other agents must know every link of every done page. A real
+// kill shows a gap only if it strikes in the right millisecond; this checker can run at any moment
+// and for every agent.
 
 import { outboxOf, rowsOf, type StateFiles, type StateRow } from './evidence.ts';
 
@@ -12,8 +12,8 @@ interface Known {
 }
 
 /**
- * `lost` are the sets of agents to do without, one after the other; `linksOf` gives what a page
- * names. A page that is fetched and not settled may rely on the outbox beside it.
+ * `lost` contains sets of agents whose disks are lost, one after the other. `linksOf` returns the
+ * links of a page. A page that is fetched but not settled may rely on the outbox of the same file.
  */
 export function losses(
   files: StateFiles,
@@ -46,7 +46,7 @@ function lossesWithout(
   return offences;
 }
 
-/** All sets of `size` of the agents. */
+/** All subsets of the agents with `size` members. */
 export function choices(ids: readonly string[], size: number): string[][] {
   if (size === 0) return [[]];
   return ids.flatMap((id, i) => choices(ids.slice(i + 1), size - 1).map((rest) => [id, ...rest]));

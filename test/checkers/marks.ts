@@ -1,4 +1,4 @@
-// A mark is a promise: whoever keeps the mark m for a sender has every event of the sender's rows
+// A mark is a promise: the keeper of mark m for a sender has every event of the sender's rows
 // numbered up to m, in the sender's state or a later one (PROTOCOL invariant I6).
 
 import type { Database } from 'better-sqlite3';

@@ -1,15 +1,15 @@
-// One request to a host at a time, and the next no sooner than the politeness delay after the end
-// of the last, whoever makes them (PROTOCOL invariant I1).
+// Requests to a host never overlap, and each starts no sooner than the politeness delay after the
+// end of the previous one, whichever agents send them (PROTOCOL invariant I1).
 
 import type { SeenRequest } from './evidence.ts';
 
 export interface Politeness {
   readonly delayMs: number;
-  /** Forgiven of the delay, where clocks run apart and timers round. */
+  /** Tolerance of the delay, because clocks differ and timers round. */
   readonly toleranceMs: number;
 }
 
-/** Pairs of requests to one host that overlap, or follow closer than the delay. */
+/** Pairs of requests to one host that overlap or are closer than the delay. */
 export function impolite(requests: readonly SeenRequest[], rules: Politeness): string[] {
   const offences: string[] = [];
   const last = new Map<string, SeenRequest>();

@@ -1,10 +1,10 @@
-// A round that was begun is whole at the end: all who were there know of it, and every page of a
-// host was asked for in it, or later than it began, by the word of the host's owner.
+// A round is complete at the end: all agents that were present have it, and the owner of each host
+// requested every page of the host in it, or after it began.
 
 import type { StateFiles } from './evidence.ts';
 import { rowsOf } from './evidence.ts';
 
-/** `order` gives the agents of a host, its owner first, among those that were there at the end. */
+/** `order` returns the agents of a host, owner first, among those present at the end. */
 export function brokenRounds(
   files: StateFiles,
   order: (host: string) => readonly string[],

@@ -1,5 +1,5 @@
-// What any single file must be true to at any moment: a URL that is queued has no *done* number,
-// for nobody has fetched it, and one that is settled is in a final state.
+// Holds for any single file at any moment: a queued URL has no *done* number, because it was not
+// fetched, and a settled one is in a final state.
 
 import { rowsOf, type StateFiles } from './evidence.ts';
 

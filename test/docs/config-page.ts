@@ -1,5 +1,6 @@
-// Writes docs/CONFIG.md from the config's schema, so that the page says what the checks do. Run as
-// `npm run docs` after a change of the schema; test/unit/docs/config-page.test.ts fails until then.
+// Writes docs/CONFIG.md from the config's schema, so that the page agrees with the checks. Run it
+// as `npm run docs` after a change of the schema; test/unit/docs/config-page.test.ts fails until
+// then.
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type ConfigKey, configKeys } from '../../config/keys/json-schema.ts';
@@ -28,7 +29,7 @@ export function configPage(keys: readonly ConfigKey[]): string {
   return `${parts.join('\n')}\n`;
 }
 
-/** The first name of a path where that is a section; keys at the top have none. */
+/** The first name of a path that is a section. Keys at the top level have none. */
 function sectionOf({ path, section }: ConfigKey): string {
   const dot = path.indexOf('.');
   if (dot < 0) return section ? path : '';
@@ -46,7 +47,9 @@ function item(key: ConfigKey): string {
   return `- \`${key.path}\`${standard}: ${key.description}${example}`;
 }
 
-/** Only where neither the default nor the description shows how a value is written. */
+/**
+ * Shows the example only if neither the default nor the description shows how a value is written.
+ */
 function isExampleShown({ example, default: standard }: ConfigKey): boolean {
   if (example === undefined || typeof example === 'number') return false;
   if (JSON.stringify(example) === JSON.stringify(standard)) return false;

@@ -38,7 +38,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     'agent/storage/file/storage-failure.ts: disk full',
   ].map((says) => ({
     says,
-    by: [disks, 'F32: alone on a full disk it stops, and goes on when there is space'] as const,
+    by: [disks, 'an agent alone on a full disk stops, and continues with space'] as const,
   })),
   ...['agent/cli/common/exit-code.ts: disk full', 'config/file/ports.ts: disk full'].map(
     (says) => ({

@@ -1,7 +1,7 @@
-// Pairwise covering arrays: rows of levels, one for each factor, such that every allowed pair of
+// Pairwise covering arrays: rows with one level of each factor, such that every allowed pair of
 // levels of two factors is in some row. The generator is greedy (the AETG algorithm of Cohen,
 // Dalal, Fredman and Patton, 1997): each row starts with an uncovered pair and takes, factor by
-// factor, the level that covers most. The same seed gives the same rows.
+// factor, the level that covers most pairs. The same seed gives the same rows.
 
 import { draw } from '../web/draw.ts';
 
@@ -11,7 +11,7 @@ export type Row = Readonly<Record<string, string>>;
 /** Two levels that must not be in one row. */
 export type Excluded = Row;
 
-/** Candidates for each row, of which the one that covers most is taken. */
+/** Candidates for each row. The one that covers most pairs is taken. */
 const candidatesPerRow = 20;
 
 interface Choice {
@@ -21,8 +21,8 @@ interface Choice {
 type Pair = readonly [Choice, Choice];
 
 /**
- * @param excluded pairs as rows of two factors. Every level must be left with an allowed level of
- *   each other factor.
+ * @param excluded - pairs as rows of two factors; every level must have an allowed level of each
+ *   other factor
  * @throws when no row can hold an allowed pair
  */
 export function coveringArray(
@@ -68,7 +68,7 @@ export function isAllowed(row: Row, excluded: readonly Excluded[]): boolean {
   );
 }
 
-/** The pair as a row with a level for every factor; null when the exclusions allow none. */
+/** The pair completed to a row with a level for every factor; null if the exclusions allow none. */
 function complete(
   order: number,
   start: Pair,
@@ -109,7 +109,7 @@ function rowOf(pair: Pair): Row {
   return Object.fromEntries(pair.map(({ factor, level }) => [factor, level]));
 }
 
-/** The same for both orders of the pair. */
+/** The same key for both orders of the pair. */
 function keyOf(pair: Pair): string {
   return pair
     .map(({ factor, level }) => `${factor}=${level}`)

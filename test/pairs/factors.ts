@@ -1,12 +1,12 @@
-// The factors of the suite of pairs: what three hosts do, each a group of behaviours, and the
-// config with which they are crawled. Behaviours of one group are never in one crawl, which keeps
-// the suite short; every behaviour meets every level of the config.
+// The factors of the pair suite: the behaviours of three hosts, in three groups, and the config of
+// the crawl. Behaviours of one group are never in one crawl, which keeps the suite short. Every
+// behaviour meets every level of the config.
 
 import type { Reach } from '../web/behaviour-web.ts';
 import type { BehaviourName } from '../web/behaviours.ts';
 import type { Excluded, Factors, Row } from './covering-array.ts';
 
-/** The factors that name a host's behaviour, in the order of the hosts. */
+/** The factors that name the behaviours of the hosts, in the order of the hosts. */
 export const hostFactors = ['form', 'connection', 'load'] as const;
 
 const behaviours = {
@@ -61,8 +61,8 @@ export const factors: Factors = {
 };
 
 /**
- * A cookie wall lets nobody in who keeps no cookies, a trap ends only at a limit, and the slow-down
- * for copies begins above the tight one. The hosts' certificates name addresses.
+ * A cookie wall admits only clients that keep cookies, a trap ends only at a limit, and the
+ * slow-down for copies begins above the tight limit. The hosts' certificates name addresses.
  */
 export const excluded: readonly Excluded[] = [
   { form: 'cookieWall', cookies: 'off' },
@@ -83,7 +83,7 @@ export function reachOf({ way, addresses }: Row): Reach {
 
 export const hostDelayMs = 20;
 
-/** The config of a row, but for what depends on the hosts' addresses. */
+/** The config of a row, without the keys that depend on the hosts' addresses. */
 export function configOf(row: Row): Record<string, unknown> {
   return {
     politeness: {

@@ -1,6 +1,5 @@
-// One case of the suite of pairs: the hosts of a row, crawled by the real command with the row's
-// config, and one oracle, the same for all rows, that judges the crawl by the servers' logs, the
-// views and the audit.
+// One case of the pair suite: the real command crawls the hosts of a row with the row's config. One
+// oracle for all rows judges the crawl by the servers' logs, the views and the audit.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -23,8 +22,8 @@ interface PageRow {
 }
 
 /**
- * @param network the first three bytes of the hosts' addresses, which no other web has
- * @returns what is wrong, a line each
+ * @param network - the first three bytes of the hosts' addresses; no other web uses them
+ * @returns the violations, one per line
  */
 export async function runPairCase(row: Row, network: string): Promise<string[]> {
   const names = hostFactors.map((factor) => row[factor]!).filter(isBehaviour);
@@ -104,7 +103,7 @@ async function query<Found>(config: string, sql: string): Promise<Found[]> {
   return JSON.parse(stdout) as Found[];
 }
 
-/** Every expected page is there, with the status that was served at last. */
+/** Every expected page is recorded, with the status that was served last. */
 export function missing(host: BehaviourHost, row: Row, pages: readonly PageRow[]): string[] {
   const options = { dropTracking: row.dropTracking === 'on' };
   const expected = Object.entries({
@@ -118,7 +117,7 @@ export function missing(host: BehaviourHost, row: Row, pages: readonly PageRow[]
     .map(({ path, status, is = 'absent' }) => `${host.name}: ${path} is ${is}, not ${status}`);
 }
 
-/** No page failed, and the status of each is the last one that was served for it. */
+/** No page failed, and each has the status that was served last. */
 export function misrecorded(host: BehaviourHost, pages: readonly PageRow[]): string[] {
   return pages
     .filter((page) => page.host === host.hostname)
@@ -131,14 +130,14 @@ export function misrecorded(host: BehaviourHost, pages: readonly PageRow[]): str
     .map(({ path, served, recorded }) => `${host.name}: ${path}: ${recorded}, served: ${served}`);
 }
 
-/** One request at a time, and after each the wait that it and the config ask for. */
+/** One request at a time, with the wait after each that the host and the config require. */
 export function impolite(host: BehaviourHost, row: Row): string[] {
   const configMs = Math.max(hostDelayMs, ipDelayOf(row));
   const factor = Number(row.responseTimeFactor);
   return host.log.slice(1).flatMap(({ path, startMs }, k) => {
     const before = host.log[k]!;
     if (before.endMs === null || startMs < before.endMs) {
-      return [`${host.name}: ${path} was asked for while ${before.path} was answered`];
+      return [`${host.name}: ${path} was requested while ${before.path} was answered`];
     }
     const tookMs = before.endMs - before.startMs;
     const waitMs = Math.max(configMs, before.waitMs, factor * tookMs);
@@ -148,12 +147,14 @@ export function impolite(host: BehaviourHost, row: Row): string[] {
   });
 }
 
-/** The delay of an address, where the crawler knows addresses. */
+/** The delay of an address; 0 if the crawler does not know addresses. */
 function ipDelayOf(row: Row): number {
   return isProxied(row) ? 0 : Number(row.ipDelayMs);
 }
 
-/** Hosts that share an address are asked one at a time, with its delay between two requests. */
+/**
+ * Hosts that share an address get one request at a time, with the delay of the address between two.
+ */
 export function crowded(hosts: readonly BehaviourHost[], row: Row): string[] {
   const delayMs = ipDelayOf(row);
   if (row.addresses !== 'shared' || delayMs === 0) return [];

@@ -1,12 +1,14 @@
-// The suite of pairs by hand and in CI: a covering array of behaviours of a web and keys of the
-// config, a crawl for each row. Each case that fails is printed as the command that plays it again.
+// Runs the pair suite manually or in CI: one crawl for each row of a covering array of web
+// behaviours and config keys. For each failed case it prints the command that replays it.
 
 import { parseArgs } from 'node:util';
 import { coveringArray } from './covering-array.ts';
 import { excluded, factors } from './factors.ts';
 import { runPairCase } from './pair-case.ts';
 
-/** First two bytes of the addresses: no test's web has them. The third is the number of the case. */
+/**
+ * First two bytes of the addresses, which no other web uses. The third is the number of the case.
+ */
 const addressNet = '127.58';
 /** As many as fit into one byte of an address. */
 const casesMax = 250;

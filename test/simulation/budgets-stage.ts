@@ -1,4 +1,4 @@
-// The set-up that `budgets.test.ts` and `slow/budgets.test.ts` share.
+// The setup shared by `budgets.test.ts` and `slow/budgets.test.ts`.
 
 import { crowded } from '../checkers/addresses.ts';
 import { Cluster } from './cluster.ts';

@@ -1,5 +1,5 @@
-// What the cluster shares (adr/0030), on virtual time: addresses that many hosts have in
-// common are left alone for their delay whoever asks them, and the page limit is met exactly.
+// The shared limits of a cluster (adr/0030), on virtual time. Requests to an IP address that many
+// hosts share keep its delay, whichever agent sends them, and the page limit is met exactly.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,20 +7,20 @@ import { gaps, IDS, shared } from './budgets-stage.ts';
 import { Cluster } from './cluster.ts';
 import { denseWeb } from './webs.ts';
 
-describe('slots', () => {
-  it('addresses: 20 hosts on 3 addresses, owned by four agents, share the rest of each', () => {
+describe('address permits', () => {
+  it('addresses: four agents with 20 hosts on 3 addresses keep the delay of each address', () => {
     const cluster = shared();
     cluster.runToEnd(120_000);
     assert.deepEqual(gaps(cluster), []);
     assert.deepEqual(cluster.impolite(), []);
     assert.equal(cluster.fetched().size, 120);
-    // 47 requests to each with some 65 ms between their starts, were none of the time lost.
+    // 47 requests to each address, about 65 ms between their starts if no time were lost.
     const tookMs = Math.max(...cluster.log.map(({ end }) => end)) - cluster.log[0]!.start;
     assert.ok(tookMs < 47 * 65 * 1.6, `${tookMs} ms`);
     cluster.close();
   });
 
-  it('addresses: a host that waits in line keeps no thread from the others', () => {
+  it('addresses: a host that waits for a permit occupies no thread', () => {
     const cluster = shared({
       ids: ['a1'],
       ipDelayMs: 500,
@@ -30,11 +30,11 @@ describe('slots', () => {
       return cluster.log.filter(({ host }) => host === 'h19.test').length === 7;
     });
     const crowd = cluster.log.filter(({ host }) => host !== 'h19.test');
-    assert.ok(crowd.length <= 8, `${crowd.length} requests to the crowd by then`);
+    assert.ok(crowd.length <= 8, `${crowd.length} requests to the crowded address by then`);
     cluster.close();
   });
 
-  it('without a delay nothing is said', () => {
+  it('addresses: agents send no messages about shared limits if none is configured', () => {
     const cluster = shared({ ipDelayMs: 0 });
     cluster.runToEnd(120_000);
     const types = new Set(cluster.sent.map(({ message }) => message.type));
@@ -43,10 +43,10 @@ describe('slots', () => {
   });
 });
 
-describe('what an agent says of budgets', () => {
+describe('the shared limits in the status of an agent', () => {
   const said = (cluster: Cluster) => IDS.map((id) => cluster.snapshot(id).budgets);
 
-  it('status: without budgets it says so', () => {
+  it('status: shows null for both shared limits if none is configured', () => {
     const cluster = shared({ ipDelayMs: 0 });
     cluster.run(200);
     for (const budgets of said(cluster)) {
@@ -55,7 +55,7 @@ describe('what an agent says of budgets', () => {
     cluster.close();
   });
 
-  it('status: each address has one granter, with one slot, and the hosts that wait are told', () => {
+  it('status: one agent grants each address one permit at a time, and counts waiting hosts', () => {
     const cluster = shared();
     cluster.runUntil('all addresses are in use', () => {
       return said(cluster).reduce((sum, { addresses }) => sum + addresses!.granted, 0) === 3;
@@ -73,7 +73,7 @@ describe('what an agent says of budgets', () => {
     cluster.close();
   });
 
-  it('status: one agent knows what is spent of the limit, and at the end that it is reached', () => {
+  it('status: one agent reports how much of the limit is spent, and when it is reached', () => {
     const pagesMax = 60;
     const cluster = shared({ ipDelayMs: 0, pagesMax });
     cluster.runUntil('a third is fetched', () => cluster.fetched().size > 40, 120_000);
@@ -99,7 +99,7 @@ describe('the page limit', () => {
     return pages.size;
   };
 
-  it('pages: exactly as many are fetched, and the crawl is complete', () => {
+  it('pages: the cluster fetches exactly as many pages as the limit allows, and completes', () => {
     for (const pagesMax of [1, 7, 50, 119, 120, 500]) {
       const cluster = shared({ ipDelayMs: 0, pagesMax });
       cluster.runToEnd(120_000);
@@ -120,7 +120,10 @@ describe('the page limit', () => {
 });
 
 describe('the page limit in a later round', () => {
-  /** A crawl that ended at its limit of 60 of 120 pages, begun again by all but the deaf. */
+  /**
+   * A crawl that ended at its limit of 60 of 120 pages. All agents but the deaf ones begin a new
+   * round.
+   */
   function again(isDeaf: (id: string) => boolean): {
     cluster: Cluster;
     web: Map<string, readonly string[]>;
@@ -134,7 +137,8 @@ describe('the page limit in a later round', () => {
     assert.equal(cluster.fetched().size, 60);
     const since = cluster.now;
     for (const id of IDS) cluster.start(id);
-    // Who joins is told all orders: from now on each hears of one by itself.
+    // A joining agent receives all directives. From now on each agent receives a directive
+    // separately.
     cluster.runUntil('all have joined', () => IDS.every((id) => cluster.snapshot(id).joined));
     for (const id of IDS.filter((one) => !isDeaf(one))) {
       const { core, inputs } = cluster.agents.get(id)!;
@@ -148,7 +152,7 @@ describe('the page limit in a later round', () => {
     return whole.map(({ url }) => url).filter((url) => web.has(url));
   }
 
-  it('rounds: at the limit every page is asked for again, and none is skipped for it', () => {
+  it('rounds: at the limit every fetched page is requested again, and none is skipped', () => {
     const { cluster, since } = again(() => false);
     cluster.runToEnd(120_000);
     const pages = asked(cluster, since);

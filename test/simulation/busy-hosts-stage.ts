@@ -1,4 +1,4 @@
-// The set-up that `busy-hosts.test.ts` and `slow/busy-hosts.test.ts` share.
+// The setup shared by `busy-hosts.test.ts` and `slow/busy-hosts.test.ts`.
 
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { Cluster } from './cluster.ts';
@@ -9,7 +9,7 @@ export const IDS = ['a1', 'a2', 'a3', 'a4'];
 export const HOST = 'h1.test';
 export const MINUTE = 60_000;
 export const WAIT_MS = MINUTE;
-/** Says so to everything but its first page, and robots.txt before that. */
+/** The server answers that it is busy to all requests except the first page and robots.txt. */
 export const isRefused = (url: string) => !url.endsWith('/p0') && !url.endsWith('/robots.txt');
 
 export function crawl(more: Partial<ClusterOptions>, ids: readonly AgentId[] = IDS): Cluster {
@@ -26,7 +26,7 @@ export const busyFor = (retryAfterMs: number | null): Partial<ClusterOptions> =>
 export const toHost = (c: Cluster, since = 0) =>
   c.log.filter(({ host, start }) => host === HOST && start > since);
 
-/** The owner of the host, once it has been told to wait and its copies know it. */
+/** The owner of the host, once the server named a wait and the copies have recorded it. */
 export function told(c: Cluster): { owner: AgentId; saidAt: number } {
   const refused = () =>
     c.log.find(({ host, url, whole }) => host === HOST && isRefused(url) && whole);

@@ -1,5 +1,5 @@
-// A server that has said that it has enough is left alone for that time, whoever owns its host by
-// then, and however the host came to it.
+// After a server answered that it is busy, no agent sends it requests for that time, even if its
+// host moves to another owner.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { busyFor, crawl, heirOf, toHost, told, WAIT_MS } from './busy-hosts-stag
 import { SUSPECT_MS } from './cluster.ts';
 
 describe('a busy host that named a wait', () => {
-  it('is left alone for it though its owner dies, and its successor after it', () => {
+  it('gets no requests during the wait, even if its owner dies and then the successor dies', () => {
     const c = crawl(busyFor(WAIT_MS));
     const { owner, saidAt } = told(c);
     c.kill(owner);
@@ -16,7 +16,7 @@ describe('a busy host that named a wait', () => {
     c.run(WAIT_MS - 4 * SUSPECT_MS);
     assert.deepEqual(toHost(c, saidAt), []);
     c.run(WAIT_MS);
-    assert.ok(toHost(c, saidAt).length > 0, 'and then it is asked again');
+    assert.ok(toHost(c, saidAt).length > 0, 'it gets requests again after the wait');
     c.close();
   });
 });

@@ -1,4 +1,4 @@
-// What the scripted cases share: clusters on their way, and what was said in them.
+// Helpers that the scripted cases share: running clusters, and the messages sent in them.
 
 import type { AgentId, Message } from '../../agent/core/protocol/messages.ts';
 import { Cluster } from './cluster.ts';
@@ -13,7 +13,7 @@ export function cluster(ids: readonly AgentId[], more = {}, hosts = 40, pages = 
 export function crawling(ids: readonly AgentId[], more = {}): Cluster {
   const c = cluster(ids, more);
   c.startAll();
-  c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+  c.runUntil('the crawl is running', () => c.log.length >= 60);
   return c;
 }
 
@@ -25,7 +25,7 @@ export function endCodes(c: Cluster): (number | undefined)[] {
   return [...c.agents.values()].map((a) => a.end?.code);
 }
 
-/** An agent joins, has what it owns, and leaves again. */
+/** An agent joins, receives its hosts and leaves again. */
 export function joinAndLeave(c: Cluster, id: AgentId): void {
   c.start(id);
   const isIn = () => c.snapshot(id).joined && c.snapshot(id).handOff.awaited === 0;

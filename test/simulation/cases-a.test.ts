@@ -1,5 +1,5 @@
-// The scenarios by which weaker wordings of the protocol failed, each on a
-// cluster of real cores, named after its row: fetch right, lease, detector.
+// Scenarios in which earlier versions of the protocol failed, each on a cluster of real cores:
+// fetch right, lease and failure detector.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -8,8 +8,8 @@ import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit
 import { EPOCH, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';
 
-describe('cases A: fetch right, lease, detector', () => {
-  it('A1: a suspicion is not taken back when the link heals; the suspect is reborn', () => {
+describe('fetch right, lease, failure detector', () => {
+  it('a suspicion stays when the link heals, and the suspect takes a new incarnation', () => {
     const c = crawling(['a1', 'a2']);
     const before = inc(c, 'a1');
     c.network.cut('a1', 'a2');
@@ -28,7 +28,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('A2: a restarted agent waits a delay on hosts that it visited in its former life', () => {
+  it('a restarted agent waits one delay on hosts that its previous run visited', () => {
     const c = crawling(['a1']);
     c.kill('a1');
     c.start('a1');
@@ -36,7 +36,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('A5: a request that outlives the lease is aborted, and counts as no attempt', () => {
+  it('a request that outlives the lease is aborted and does not count as an attempt', () => {
     const c = cluster(['a1', 'a2'], { requestMs: () => 3 * SUSPECT_MS });
     c.startAll();
     c.runUntil('requests are open', () => c.log.length >= 1);
@@ -49,7 +49,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.ok(first!.end <= EPOCH + (first!.start - EPOCH) + LEASE_MS + 2 * HEARTBEAT_MS);
   });
 
-  it('A6: agents that differ in what must agree refuse each other', () => {
+  it('agents whose shared settings differ refuse each other', () => {
     const settings = (id: AgentId) =>
       id === 'a2' ? { fingerprint: 'other', fingerprintHash: 'other' } : {};
     const c = cluster(['a1', 'a2'], { settings });
@@ -58,7 +58,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(endCodes(c), [0, 5]);
   });
 
-  it('A7: an incarnation is above all before it though the clock was set back', () => {
+  it('a new incarnation is higher than all previous ones, even if the clock was set back', () => {
     const c = crawling(['a1', 'a2']);
     const before = inc(c, 'a1');
     c.kill('a1');
@@ -68,7 +68,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.ok(inc(c, 'a1') > before);
   });
 
-  it('A7: without its database too, once it hears what others know of it', () => {
+  it('an agent without its database takes a higher incarnation than others report of it', () => {
     const c = crawling(['a1', 'a2']);
     const before = inc(c, 'a1');
     c.kill('a1');
@@ -81,7 +81,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(endCodes(c), [0, 0]);
   });
 
-  it('A7: a second process of the same identifier ends one of the two with 5', () => {
+  it('a second process with the same identifier makes one of the two exit with code 5', () => {
     const c = crawling(['a1', 'a2']);
     const first = c.agents.get('a1')!;
     const from = { id: 'a1', inc: inc(c, 'a1') + 1000 };
@@ -91,7 +91,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.equal(first.end?.code, 5);
   });
 
-  it('A11: a yield tells what is left of the wait, as a duration', () => {
+  it('a yield names the remaining wait as a duration', () => {
     const c = cluster(['a1', 'a2'], { delayMs: 400 });
     c.start('a1');
     c.runUntil('some hosts are known', () => c.log.length >= 8);

@@ -1,5 +1,5 @@
-// The scenarios by which weaker wordings of the protocol failed, each on a
-// cluster of real cores, named after its row: hand-off, routing, the end.
+// Scenarios in which earlier versions of the protocol failed, each on a cluster of real cores:
+// hand-off, routing and completion.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -11,8 +11,8 @@ function ownerIs(c: Cluster, id: AgentId, host: string): boolean {
   return c.log.some((v) => v.host === host && v.by === id);
 }
 
-describe('cases B: join, hand-off, takeover', () => {
-  it('B2: who is between two joins waits for both lists; nothing is lost or fetched at once', () => {
+describe('join, hand-off, takeover', () => {
+  it('an agent that joins between two others waits for both lists, and loses no URL', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.runUntil('a1 crawls', () => c.log.length >= 60);
@@ -24,7 +24,7 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('B3: lists and yields are sent again until answered', () => {
+  it('lists and yields are sent again until they are answered', () => {
     const c = cluster(['a1', 'a2']);
     c.start('a1');
     c.runUntil('a1 crawls', () => c.log.length >= 60);
@@ -42,17 +42,17 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('B7: when all leave at once nobody waits for an successor', () => {
+  it('when all agents leave at once, none of them waits for a successor', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     for (const { id, core } of c.living()) core.leave(c.instant(id));
     c.runToEnd(2 * SUSPECT_MS);
     assert.deepEqual(endCodes(c), [0, 0, 0]);
-    // Nobody has taken anything, so each still has what it had: the views show it.
+    // No agent has received any hosts, so each still has its own. The views show it.
     const owned = [...c.agents.values()].reduce((sum, { store }) => sum + store.owned().hosts, 0);
     assert.ok(owned >= new Set(c.log.map((v) => v.host)).size);
   });
 
-  it('B7: a leaver that is reborn meets its successors again and hands over', () => {
+  it('a leaving agent that is reborn meets its successors again and hands over its hosts', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.agents.get('a2')!.core.leave(c.instant('a2'));
     c.stall('a2', LEASE_MS + 20);
@@ -64,8 +64,8 @@ describe('cases B: join, hand-off, takeover', () => {
   });
 });
 
-describe('cases C: acknowledgements', () => {
-  it('C10: a malformed URL is split out of its batch and ends as failed; the rest arrives', () => {
+describe('acknowledgements', () => {
+  it('a malformed URL is split out of its batch and ends as failed; the other URLs arrive', () => {
     const c = crawling(['a1', 'a2']);
     const a1 = c.agents.get('a1')!;
     let poison = '';
@@ -87,8 +87,8 @@ describe('cases C: acknowledgements', () => {
   });
 });
 
-describe('cases D: completion', () => {
-  it('D1: it waits for a takeover that is still to come', () => {
+describe('completion', () => {
+  it('completion waits for a pending takeover', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const died = c.now;
     c.kill('a2');
@@ -96,14 +96,14 @@ describe('cases D: completion', () => {
     assert.ok(c.now > died + SUSPECT_MS);
   });
 
-  it('D2: work that comes and goes between two heartbeats starts a new idle period', () => {
+  it('work that appears and ends between two heartbeats starts a new idle period', () => {
     const c = cluster(['a1', 'a2'], {}, 2, 3);
     c.startAll();
     c.runToEnd();
     assert.equal(c.fetched().size, 6);
   });
 
-  it('D3: the word of one that is complete ends no member that still has work', () => {
+  it('COMPLETE from one agent does not end a member that still has work', () => {
     const c = crawling(['a1', 'a2']);
     const from = { id: 'a1', inc: inc(c, 'a1') };
     c.deliver('a2', { from, to: { id: 'a2', inc: inc(c, 'a2') }, message: { type: 'COMPLETE' } });
@@ -111,10 +111,10 @@ describe('cases D: completion', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('D4: complete is never said while anybody has something queued or on its way', () => {
+  it('no agent sends COMPLETE while any agent has queued or unacknowledged URLs', () => {
     const c = cluster(['a1', 'a2', 'a3'], { seed: 7, weather: NOISY }, 12, 6);
     c.startAll();
-    c.runUntil('somebody is complete', () => sentOf(c, 'COMPLETE').length > 0);
+    c.runUntil('an agent is complete', () => sentOf(c, 'COMPLETE').length > 0);
     assert.equal(c.fetched().size, 72);
     for (const { store } of c.agents.values()) {
       assert.equal(store.owned().queued + store.outboxCount(), 0);
@@ -122,7 +122,7 @@ describe('cases D: completion', () => {
     c.runToEnd();
   });
 
-  it('D5: a joiner that comes while the others linger is told, and ends with 0', () => {
+  it('an agent that joins while the others linger receives COMPLETE and ends with 0', () => {
     const c = cluster(['a1', 'a2', 'a3'], {}, 4, 4);
     c.start('a1');
     c.start('a2');
@@ -134,7 +134,7 @@ describe('cases D: completion', () => {
     c.runToEnd();
   });
 
-  it('D5: URLs that come while an agent lingers are crawled, not taken and left', () => {
+  it('URLs that arrive while an agent lingers are crawled', () => {
     const c = cluster(['a1', 'a2'], {}, 4, 4);
     c.startAll();
     c.lose = (_, __, message) => message.type === 'COMPLETE';

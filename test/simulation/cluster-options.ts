@@ -1,4 +1,5 @@
-// What a simulated cluster is made of; all but the agents, the web and the seeds has a calm default.
+// Options of a simulated cluster. All have a default without faults, except the agents, the web and
+// the seeds.
 
 import type { PageRequest } from '../../agent/core/protocol/effects.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
@@ -20,26 +21,29 @@ export interface ClusterOptions {
   readonly seed?: number;
   readonly weather?: Weather;
   readonly delayMs?: number;
-  /** How often a host's server answers a request for robots.txt with an error before it can. */
+  /**
+   * Number of requests for robots.txt that a host's server answers with an error before it serves
+   * the file.
+   */
   readonly robotsTroubles?: (host: string) => number;
-  /** What the server answers where it has enough (429, 503); null: it answers as ever. */
+  /** The answer of a busy server (429, 503); null: the server answers normally. */
   readonly busy?: (request: PageRequest) => Busy | null;
-  /** Whose robots.txt leads to whose; nobody's by default. */
+  /** By host, the host to which its robots.txt redirects; empty by default. */
   readonly leads?: RobotsLeads;
-  /** Pages that are not answered at the first request; none by default. */
+  /** Pages that do not answer the first request; none by default. */
   readonly oddPages?: OddPages;
-  /** Rest of each address; none by default. */
+  /** Delay between two requests to an address; none by default. */
   readonly ipDelayMs?: number;
   /** The address of a host; its own by default. */
   readonly addressOf?: (host: string) => string;
-  /** Pages of the whole crawl. */
+  /** Page limit of the whole crawl. */
   readonly pagesMax?: number;
-  /** How fast each agent's clocks run. */
+  /** How fast the clocks of each agent run. */
   readonly rate?: (id: AgentId) => number;
-  /** How long the web takes for a request. */
+  /** Duration of a web request. */
   readonly requestMs?: (random: Random) => number;
   /** Units of work in a slice of the backlog (`work.ts`). */
   readonly sliceUnits?: number;
-  /** Whether to keep what was sent, for tests that look at messages. */
+  /** Whether to keep the messages that were sent, for tests that inspect them. */
   readonly keepSent?: boolean;
 }

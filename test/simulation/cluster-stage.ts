@@ -1,4 +1,4 @@
-// The set-up that `cluster.test.ts` and `slow/cluster.test.ts` share.
+// The setup shared by `cluster.test.ts` and `slow/cluster.test.ts`.
 
 import assert from 'node:assert/strict';
 import { Cluster } from './cluster.ts';

@@ -1,4 +1,4 @@
-// Whole clusters on virtual time: joins, completion, faults.
+// Whole clusters on virtual time: joins, completion and faults.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { assertAllFetchedOnce, cluster, ends } from './cluster-stage.ts';
 
 describe('a cluster without faults', () => {
   for (const n of [1, 2, 4, 8]) {
-    it(`of ${n} fetches every page once, politely, and ends with 0`, () => {
+    it(`a cluster of ${n} fetches every page once, politely, and ends with 0`, () => {
       const ids = Array.from({ length: n }, (_, i) => `a${i + 1}`);
       const c = cluster(ids);
       c.startAll();
@@ -17,7 +17,7 @@ describe('a cluster without faults', () => {
     });
   }
 
-  it('starts fetching only when all configured agents have met', () => {
+  it('starts fetching only after all configured agents have met', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.run(SUSPECT_MS / 2);
@@ -30,7 +30,7 @@ describe('a cluster without faults', () => {
     assertAllFetchedOnce(c, 96);
   });
 
-  it('goes on without a configured agent that is silent for suspectAfterMs', () => {
+  it('starts without a configured agent that sends nothing for suspectAfterMs', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.start('a2');
@@ -40,7 +40,7 @@ describe('a cluster without faults', () => {
     assertAllFetchedOnce(c, 96);
   });
 
-  it('with no reachable page is complete at once', () => {
+  it('completes at once if no page is reachable', () => {
     const c = new Cluster({ ids: ['a1', 'a2'], web: new Map(), seeds: [] });
     c.startAll();
     c.runToEnd(3 * SUSPECT_MS);
@@ -59,7 +59,7 @@ describe('a cluster with faults', () => {
     assert.deepEqual(ends(c), { a1: 0, a2: undefined, a3: 0 });
   });
 
-  it('a stalled agent stops by itself, is reborn and nothing is impolite', () => {
+  it('a stalled agent stops fetching, takes a new incarnation, and no request is impolite', () => {
     const c = cluster(['a1', 'a2', 'a3'], 40, 10);
     c.startAll();
     c.runUntil('a fifth is fetched', () => c.log.length >= 80);
@@ -72,7 +72,7 @@ describe('a cluster with faults', () => {
     assert.deepEqual(ends(c), { a1: 0, a2: 0, a3: 0 });
   });
 
-  it('an agent that joins late gets its hosts by list and yield, politely', () => {
+  it('an agent that joins late receives its hosts by list and yield, politely', () => {
     const c = cluster(['a1', 'a2', 'a3'], 40, 10);
     c.start('a1');
     c.start('a2');
@@ -84,7 +84,7 @@ describe('a cluster with faults', () => {
     assert.equal(c.fetched().size, 400);
   });
 
-  it('a leaver hands everything over and ends with 0; no page is lost', () => {
+  it('a leaving agent hands over all hosts and ends with 0; no page is lost', () => {
     const c = cluster(['a1', 'a2', 'a3'], 40, 10);
     c.startAll();
     c.runUntil('a fifth is fetched', () => c.log.length >= 80);
@@ -96,7 +96,7 @@ describe('a cluster with faults', () => {
     assert.equal(c.fetched().size, 400);
   });
 
-  it('a restart with old data resumes under a higher incarnation', () => {
+  it('agents restarted on their data resume under a higher incarnation', () => {
     const c = cluster(['a1', 'a2'], 20, 8);
     c.startAll();
     c.runUntil('half is fetched', () => c.log.length >= 80);
@@ -107,10 +107,10 @@ describe('a cluster with faults', () => {
     assert.deepEqual(c.impolite(), []);
     assert.equal(c.fetched().size, 160);
     const twice = [...c.fetched().values()].filter((n) => n > 1).length;
-    assert.ok(twice <= 8, `${twice} pages fetched twice: more than what was in flight`);
+    assert.ok(twice <= 8, `${twice} pages fetched twice: more than were in flight`);
   });
 
-  it('who is complete takes over nothing from a member that ended and was not heard to', () => {
+  it('a complete agent takes over nothing from a member that ended unheard', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.startAll();
     c.lose = (from, to, message) => from === 'a2' && to === 'a1' && message.type === 'COMPLETE';
@@ -139,7 +139,7 @@ describe('a cluster with faults', () => {
     assert.deepEqual(ends(c), { a1: 0, a2: 0 });
   });
 
-  it('refuses a joiner whose settings differ, naming the key', () => {
+  it('refuses a joining agent whose settings differ, and names the key', () => {
     const c = cluster(['a1', 'a2'], 10, 8, {
       settings: (id: string) => (id === 'a2' ? { fingerprint: 'b', fingerprintHash: 'b' } : {}),
     });
@@ -153,7 +153,7 @@ describe('a cluster with faults', () => {
     assert.deepEqual(ends(c), { a1: 0, a2: 5 });
   });
 
-  it('stop settles, ends with 11, and the next start goes on', () => {
+  it('after a stop the agents settle and end with 11, and the next start resumes the crawl', () => {
     const c = cluster(['a1', 'a2'], 20, 8);
     c.startAll();
     c.runUntil('half is fetched', () => c.log.length >= 80);
@@ -173,7 +173,7 @@ describe('robots.txt', () => {
     return urls.filter((url, k) => urls.indexOf(url) < k);
   };
 
-  it('is not asked for again by those that join, nor by the successors of those that leave', () => {
+  it('is not requested again by a joining agent, nor by the successors of a leaving one', () => {
     const c = cluster(['a1', 'a2', 'a3'], 12, 12);
     c.start('a1');
     c.start('a2');
@@ -189,10 +189,10 @@ describe('robots.txt', () => {
     assert.deepEqual(askedTwice(c), []);
   });
 
-  it('is asked for again by the successor of a dead agent only where no answer was copied', () => {
+  it('is not requested again by the successors of a dead agent if the answer was copied', () => {
     const c = cluster(['a1', 'a2', 'a3'], 12, 12);
     c.startAll();
-    c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+    c.runUntil('the crawl is running', () => c.log.length >= 60);
     c.run(SUSPECT_MS / 4);
     c.kill('a2');
     const at = c.log.length;

@@ -1,7 +1,8 @@
 // A cluster of real cores and real stores (in memory) on virtual time, for the tests of the
-// protocol: messages take some milliseconds, requests to the web longer, and the web notes who
-// asked when. Faults are methods, bad luck of the network comes from a seed; every run is the same
-// for the same calls. Turns happen when something came in or the core's deadline is due.
+// protocol. Messages take some milliseconds and web requests take longer; the web logs the agent
+// and the time of each request. Faults are methods, and random faults of the network come from a
+// seed, so the same calls give the same run. An agent takes a turn when it has an input or when the
+// core's deadline is due.
 
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
@@ -38,7 +39,7 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest();
 const points = new RingPoints({ replicas: 50, sha256 });
 export const EPOCH = 1_700_000_000_000;
 const REQUEST_MS = 12;
-/** Turns of one agent do not come closer: the time that a turn takes. */
+/** Minimum time between two turns of an agent: the duration of a turn. */
 const TURN_MS = 1;
 
 export class Cluster {
@@ -56,29 +57,29 @@ export class Cluster {
   readonly web: Web;
   readonly leads: RobotsLeads;
   readonly oddPages: OddPages;
-  /** By agent, whether it runs or not. */
+  /** By agent, whether it is running or not. */
   readonly disks = new Map<AgentId, Disk>();
-  /** Agents whose disks take so long for a commit that is to survive a loss of power. */
+  /** Duration of a durable commit, for agents with slow disks. */
   readonly slowDisks = new Map<AgentId, number>();
   /** Messages that a real agent would have dropped as malformed. */
   readonly refused: string[] = [];
-  /** Turns that would have held up the heartbeats of a real agent. */
+  /** Turns that would delay the heartbeats of a real agent. */
   readonly heavy: string[] = [];
-  /** Told of each turn, when its effects have been performed. */
+  /** Called after each turn, when its effects have been performed. */
   readonly watchers: ((agent: Running, effects: readonly Effect[]) => void)[] = [];
   /** When a disk was last wiped or set back. */
   readonly lostAt = new Map<AgentId, number>();
-  /** What the config lets agents request that start from now on. */
+  /** The scope in the config of agents that start from now on. */
   scope: UrlScope = { covers: () => true, admits: () => true };
-  /** Drops a message if it says so. */
+  /** Drops the message if it returns true. */
   lose: (from: AgentId, to: AgentId, message: Message) => boolean = () => false;
-  /** Is told of messages to an address that no agent has. */
+  /** Called for messages to an address that no agent has. */
   astray: (address: string, envelope: Envelope) => void = () => {};
   readonly #o: ClusterOptions;
   /** Requests for the robots.txt of each host. */
   readonly #robotsAsked = new Map<string, number>();
   readonly #events = new MinHeap<(() => void)[]>();
-  /** What happens at one moment, in the order it was planned. */
+  /** Events of one moment, in the order in which they were planned. */
   readonly #moments = new Map<number, (() => void)[]>();
   readonly #wallSkew = new Map<AgentId, number>();
 
@@ -94,13 +95,13 @@ export class Cluster {
     this.backups = options.backups ?? 1;
   }
 
-  /** The agents of a host, its owner first, among these. */
+  /** Among the given agents, the preference list of a host, owner first. */
   order(host: string, ids: readonly AgentId[]): readonly AgentId[] {
     const members = ids.map((id) => ({ id, capacity: this.#settings(id).capacity }));
     return new Ring(members, points).order(host, ids.length);
   }
 
-  /** The clocks of an agent now. */
+  /** The current time of an agent's clocks. */
   instant(id: AgentId) {
     const mono = EPOCH + (this.now - EPOCH) * this.#rate(id);
     return { mono, wall: mono + (this.#wallSkew.get(id) ?? 0) };
@@ -110,7 +111,7 @@ export class Cluster {
     return this.#o.rate?.(id) ?? 1;
   }
 
-  /** A process of the agent, on its disk as it is; on a new one where it has none. */
+  /** Starts a process of the agent on its existing disk, or on a new disk if it has none. */
   start(id: AgentId): void {
     const hostDelayMs = this.delayMs;
     const disk = this.disks.get(id) ?? { db: openInMemory(), image: null, watched: false };
@@ -155,7 +156,7 @@ export class Cluster {
       suspectAfterMs: SUSPECT_MS,
       leaseMs: LEASE_MS,
       bounds: { ...BOUNDS, unreplicated: THREADS },
-      // As if drawn by each process.
+      // As if each process had drawn it.
       seenKey: sha256(`${id} ${this.now}`).readUIntBE(0, 6),
       proofKey: `of ${id} ${this.now}`,
       delayMs: () => this.delayMs,
@@ -173,27 +174,27 @@ export class Cluster {
 
   // ---- faults
 
-  /** The process ends at once; its disk stays. */
+  /** The process ends at once. Its disk remains. */
   kill(id: AgentId): void {
     const agent = this.agents.get(id)!;
     agent.alive = false;
     for (const { visit } of agent.open.values()) this.#cutShort(visit);
   }
 
-  /** The disk is gone: a later start of the agent finds a new one. */
+  /** Deletes the disk. A later start of the agent gets a new one. */
   wipe(id: AgentId): void {
     this.lostAt.set(id, this.now);
     this.disks.delete(id);
   }
 
-  /** From now on the disk's image is taken at each commit that is to survive a loss of power. */
+  /** From now on each durable commit takes an image of the disk. */
   watch(id: AgentId): void {
     const disk = this.disks.get(id)!;
     disk.watched = true;
     disk.image = disk.db.serialize();
   }
 
-  /** The process ends, and its disk is as the last image of it. */
+  /** The process ends, and its disk returns to the last image. */
   setBack(id: AgentId): void {
     const disk = this.disks.get(id)!;
     this.lostAt.set(id, this.now);
@@ -203,8 +204,8 @@ export class Cluster {
   }
 
   /**
-   * The process is stopped. A request that is open then is left out of account from here on: its
-   * answer may arrive while nobody can close the connection.
+   * Stops the process for a time. A request that is open then is no longer counted from here on,
+   * because its answer may arrive while no agent can close the connection.
    */
   stall(id: AgentId, ms: number): void {
     const agent = this.agents.get(id)!;
@@ -213,14 +214,14 @@ export class Cluster {
     for (const { visit } of agent.open.values()) this.#cutShort(visit);
   }
 
-  /** The wall clock of an agent is set, forwards or back. */
+  /** Sets the wall clock of an agent forwards or back. */
   jump(id: AgentId, ms: number): void {
     this.#wallSkew.set(id, (this.#wallSkew.get(id) ?? 0) + ms);
   }
 
   // ---- time
 
-  /** Something that happens at a moment of true time. */
+  /** Plans an event for a moment of true time. */
   at(time: number, act: () => void): void {
     const moment = Math.max(time, this.now);
     const acts = this.#moments.get(moment);
@@ -239,17 +240,17 @@ export class Cluster {
     this.now = until;
   }
 
-  /** Gives the memory of all disks back. */
+  /** Frees the memory of all disks. */
   close(): void {
     for (const { db } of this.disks.values()) db.close();
   }
 
-  /** Runs until the claim holds; fails after `ms` of virtual time. */
+  /** Runs until the condition holds; fails after `ms` of virtual time. */
   runUntil(what: string, holds: () => boolean, ms = 60_000): void {
     const until = this.now + ms;
     while (!holds()) {
       if (this.#events.firstKey > until) {
-        throw new Error(`never came true: ${what}\n${this.describe()}`);
+        throw new Error(`condition never held: ${what}\n${this.describe()}`);
       }
       this.#step();
     }
@@ -280,7 +281,7 @@ export class Cluster {
     this.#moments.delete(this.now);
   }
 
-  /** An input of the agent, handled in a turn of its own loop. */
+  /** Passes an input to the agent, which handles it in a turn of its own event loop. */
   #input(agent: Running, input: () => void): void {
     agent.inputs.push(input);
     this.#turnAt(agent, Math.max(this.now, agent.lastTurn + TURN_MS));
@@ -311,7 +312,7 @@ export class Cluster {
     agent.core.committed();
     const units = agent.work.units - before;
     if (units > TURN_UNITS_MAX) {
-      this.heavy.push(`a turn of ${agent.id} was ${Math.round(Work.msOf(units))} ms of work`);
+      this.heavy.push(`a turn of ${agent.id} took ${Math.round(Work.msOf(units))} ms of work`);
     }
     const effects = agent.effects.take();
     const durable = effects.some((effect) => 'durable' in effect && effect.durable);
@@ -320,7 +321,7 @@ export class Cluster {
     const diskMs = durable ? (this.slowDisks.get(agent.id) ?? 0) : 0;
     const tookMs = diskMs + Math.floor(Work.msOf(units));
     if (tookMs === 0) return this.#endTurn(agent, effects);
-    // The loop stands while it works and the disk writes: what was decided is done after that.
+    // The event loop is blocked while it works and the disk writes. Effects follow after that.
     agent.stalledUntil = Math.max(agent.stalledUntil, this.now + tookMs);
     this.at(this.now + tookMs, () => this.#endTurn(agent, effects));
   }
@@ -368,7 +369,7 @@ export class Cluster {
     return agent.core.snapshot(this.instant(agent.id)).members.map((m) => m.id);
   }
 
-  /** Public for those who take a rule away by changing what is sent (`mutations.ts`). */
+  /** Public because `mutations.ts` removes a rule by changing the messages sent. */
   send(agent: Running, to: AgentId, envelope: Envelope): void {
     const { message } = envelope;
     if (this.#o.keepSent ?? true) this.sent.push({ from: agent.id, to, message, at: this.now });
@@ -384,7 +385,9 @@ export class Cluster {
     }
   }
 
-  /** As it goes over the wire. Of the heartbeats, the most by far, most need not be. */
+  /**
+   * Encodes a message as on the wire. Most heartbeats are not encoded, because they are too many.
+   */
   #frameOf(envelope: Envelope): Uint8Array | null {
     const { message } = envelope;
     if (message.type === 'HEARTBEAT' && message.counter % 40 > 0) return null;
@@ -394,7 +397,7 @@ export class Cluster {
     return null;
   }
 
-  /** A message arrives at an agent, from whomever. */
+  /** Delivers a message to an agent, from any sender. */
   deliver(to: AgentId, envelope: Envelope): void {
     const agent = this.agents.get(to);
     if (!agent?.alive || agent.end) return;
@@ -417,7 +420,7 @@ export class Cluster {
     });
   }
 
-  /** Connects, asks for the right once more, and then the web sees the request. */
+  /** Connects and checks the fetch right once more; then the web receives the request. */
   #request(agent: Running, request: PageRequest): void {
     const open: OpenRequest = { request, visit: null, closed: false };
     agent.open.set(request.id, open);
@@ -451,14 +454,14 @@ export class Cluster {
     else this.at(this.now + connectMs, write);
   }
 
-  /** Whether the server cannot give its robots.txt this time. */
+  /** Whether the server fails to serve its robots.txt this time. */
   #troubleAt(host: string): boolean {
     const asked = this.#robotsAsked.get(host) ?? 0;
     this.#robotsAsked.set(host, asked + 1);
     return asked < (this.#o.robotsTroubles?.(host) ?? 0);
   }
 
-  /** The agent closes the connection before the answer is whole. */
+  /** The agent closes the connection before the response is complete. */
   #close(agent: Running, open: OpenRequest): void {
     if (open.closed) return;
     this.#cutShort(open.visit);
@@ -482,9 +485,9 @@ export class Cluster {
     this.#input(agent, () => agent.core.onPage(outcome, this.instant(agent.id)));
   }
 
-  // ---- what the web saw
+  // ---- what the web logged
 
-  /** Whole answers by page. */
+  /** Number of complete responses by page. */
   fetched(): Map<string, number> {
     return fetchedPages(this.log);
   }

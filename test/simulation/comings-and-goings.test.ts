@@ -1,6 +1,6 @@
-// Hosts that leave an agent and come back to it, at moments that the other cases do not meet: while
-// the agent still has something in mind of the time before. Each was once a crawl that ended in a
-// crash, or never. (That they come back within their delay is `visits-dropped` in schedules.ts.)
+// Hosts that leave an agent and return to it while the agent still has state from before. Each case
+// once made a crawl crash or never end. (For a return within the delay see `visits-dropped` in
+// schedules.ts.)
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -8,7 +8,7 @@ import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { cluster, joinAndLeave } from './case-kit.ts';
 import type { Cluster } from './cluster.ts';
 
-/** As if the host had been asked for its robots.txt once more. */
+/** As if robots.txt of the host had been requested once more. */
 function answerRobots(c: Cluster, id: AgentId, host: string, isThere: boolean): void {
   const { store } = c.agents.get(id)!;
   const { number } = store.host(host);
@@ -22,12 +22,12 @@ function answerRobots(c: Cluster, id: AgentId, host: string, isThere: boolean): 
   store.commit(false);
 }
 
-describe('comings and goings', () => {
-  it('hosts that go and come back while all is paused are crawled on', () => {
+describe('hosts that leave and return', () => {
+  it('hosts that move to another agent and back during a pause are crawled after it', () => {
     const c = cluster(['a1', 'a2', 'a3'], { backups: 0 }, 20, 6);
     c.start('a1');
     c.start('a2');
-    c.runUntil('the crawl is on its way', () => c.log.length >= 20);
+    c.runUntil('the crawl is running', () => c.log.length >= 20);
     const order = (kind: 'pause', value: 1 | null) => {
       const { core, inputs } = c.agents.get('a1')!;
       const now = () => c.instant('a1');
@@ -46,11 +46,11 @@ describe('comings and goings', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('the views of all agents together never have less than before, whoever comes and goes', () => {
+  it('the views of all agents together never lose a page while agents join and leave', () => {
     const c = cluster(['a1', 'a2', 'a3'], { backups: 1 }, 20, 6);
     c.start('a1');
     c.start('a2');
-    c.runUntil('the crawl is on its way', () => c.log.length >= 40);
+    c.runUntil('the crawl is running', () => c.log.length >= 40);
     c.start('a3');
     let shown = new Set<string>();
     const neverLess = () => {
@@ -80,17 +80,17 @@ describe('comings and goings', () => {
     assert.equal(shown.size, 120);
   });
 
-  it('a host whose robots.txt cannot be had for now goes to a joiner like any other', () => {
+  it('a host with an unreachable robots.txt moves to a joining agent like any other', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.start('a2');
-    c.runUntil('the crawl is on its way', () => c.log.length >= 200);
+    c.runUntil('the crawl is running', () => c.log.length >= 200);
     const hosts = [...new Set(c.log.map(({ url }) => new URL(url).hostname))];
     const moving = hosts.filter((host) => c.order(host, ['a1', 'a2', 'a3'])[0] === 'a3');
     assert.ok(moving.length > 0);
     const ownerOf = (host: string) => c.order(host, ['a1', 'a2'])[0]!;
     for (const host of moving) answerRobots(c, ownerOf(host), host, true);
-    // The backup acknowledges, and the events need not be kept at hand.
+    // The backup acknowledges, so the events need not be kept in memory.
     c.run(200);
     for (const host of moving) answerRobots(c, ownerOf(host), host, false);
     c.start('a3');
@@ -99,7 +99,7 @@ describe('comings and goings', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('agents that start claim no copies while they have not met, also where a refresh is ordered', () => {
+  it('starting agents claim no copied hosts before they have met, even during a refresh', () => {
     const c = cluster(['a1', 'a2', 'a3'], {}, 20, 6);
     c.startAll();
     c.runToEnd();

@@ -1,18 +1,18 @@
-// What happens to a cluster of the swarm: members come and go, processes crash and stand still,
-// links are cut, disks lose what was not synced, and some of it just when hosts are on the move,
-// where uniform chance would hardly ever strike.
+// The faults of a cluster in the swarm: members join and leave, processes crash and stall, links
+// are cut, disks lose unsynced data. Some faults strike exactly while hosts move, which a uniform
+// draw would rarely hit.
 
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { anyEnded, isUp, type Kind, type Plan, SPAN_MS } from './plan.ts';
 import { Random } from './random.ts';
 
-/** To agent `a`, of which `b` is another; `ms` is how long it lasts. */
+/** A fault of agent `a`; `b` is another agent and `ms` the duration. */
 type Fault = (plan: Plan, a: AgentId, b: AgentId, ms: number) => void;
 
 // ---- moves
 
-/** Leaves for good; those left must be able to go on. */
+/** An agent leaves for good. The remaining agents must be able to continue. */
 function leave(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, away, ids, down } = plan;
   const agent = cluster.agents.get(a);
@@ -25,12 +25,12 @@ function leave(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   else cluster.at(cluster.now + ms / 10, second);
 }
 
-/** Of fewer agents two that leave would take the majority with them. */
+/** With fewer agents, two that leave would remove the majority. */
 const TWO_LEAVE_MIN = 5;
-/** A second one leaves where the fault is shorter than this, at once or up to a tenth later. */
+/** A second agent leaves if the fault is shorter than this, at once or up to a tenth later. */
 const TWO_LEAVE_MS = 1500;
 
-/** Whether the agent leaves now: one that has not joined, or is about something else, does not. */
+/** Whether the agent leaves now. It does not if it has not joined or is already stopping. */
 function tryLeave({ cluster, away, down }: Plan, id: AgentId): boolean {
   const agent = cluster.agents.get(id);
   if (!agent?.alive || down.has(id)) return false;
@@ -41,12 +41,12 @@ function tryLeave({ cluster, away, down }: Plan, id: AgentId): boolean {
   return true;
 }
 
-/** The wall clock is set back, or forwards by less than a lease. */
+/** Sets the wall clock back, or forwards by less than a lease. */
 function setClock({ cluster, random }: Plan, a: AgentId): void {
   cluster.jump(a, random.chance(0.5) ? -random.between(0, 5000) : random.between(0, 300));
 }
 
-/** Stopped and started again with another weight. */
+/** Stops an agent and starts it again with another capacity. */
 function reweigh(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   if (!isUp(plan, a)) return;
   crash(plan, a, b, Math.min(ms, 300));
@@ -64,19 +64,19 @@ function crash(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
   });
 }
 
-/** Of the restarts of the mover, those that come at another address. */
+/** Share of the mover's restarts that use another address. */
 const MOVES_SHARE = 0.5;
 
 export function restart(plan: Plan, id: AgentId): void {
   if (!plan.down.delete(id)) return;
   plan.capacities.set(id, plan.reweighed.get(id) ?? plan.capacities.get(id)!);
-  // The config of the others has its first address all the same. Of two that had moved while both
-  // were down neither would know where the other is, so one agent of a crawl moves.
+  // The config of the other agents keeps its first address. If two agents moved while both were
+  // down, neither would know the address of the other, so only one agent of a crawl moves.
   if (id === plan.mover && plan.moving.chance(MOVES_SHARE)) plan.cluster.places.move(id);
   plan.cluster.start(id);
 }
 
-/** For good, with its disk. */
+/** Kills an agent for good; its disk is lost as well. */
 function killForGood(plan: Plan, a: AgentId): void {
   if (!isUp(plan, a) || plan.away.size > 0 || plan.ids.length < 4 || plan.spent) return;
   plan.cluster.kill(a);
@@ -89,7 +89,7 @@ function stall(plan: Plan, a: AgentId, _b: AgentId, ms: number): void {
   if (isUp(plan, a) && !wouldSplit(plan)) plan.cluster.stall(a, ms);
 }
 
-/** Strikes when the agent is on the move: joining, giving, being given, or copying. */
+/** Strikes while the agent joins, hands over, receives hosts or copies rows. */
 function aimed(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, random } = plan;
   const strike = random.pick([crash, crash, stall, killForGood]);
@@ -120,7 +120,7 @@ const MOMENTS: readonly ((standing: Snapshot) => boolean)[] = [
 
 // ---- links
 
-/** Under `none` one at a time: two together could keep two agents from hearing of each other. */
+/** Under `none` one link at a time: two cuts together could separate two agents completely. */
 function cutOne(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, ids } = plan;
   if (plan.quorum === 'none' && (cluster.now < plan.cutUntil || plan.down.size > 0)) return;
@@ -132,12 +132,12 @@ function cutOne(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   });
 }
 
-/** While a link is cut, the third agent that passes news on must stay. */
+/** While a link is cut, the third agent that relays news must not crash. */
 function wouldSplit(plan: Plan): boolean {
   return plan.quorum === 'none' && plan.cluster.now < plan.cutUntil;
 }
 
-/** One or two agents cut off from the rest, both ways or one. */
+/** Cuts one or two agents off from the others, in one direction or both. */
 function partition(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, ids, random, quorum } = plan;
   if (quorum === 'none' && random.chance(0.7)) return;
@@ -161,21 +161,23 @@ function slowRows({ cluster, random }: Plan, _a: AgentId, _b: AgentId, ms: numbe
 
 // ---- disks
 
-/** Every commit that is to be on disk takes its time, up to nearly a lease. */
+/** Durable commits take longer for a time, up to nearly a lease. */
 function slowDisk({ cluster, random }: Plan, a: AgentId, _b: AgentId, ms: number): void {
   cluster.slowDisks.set(a, random.pick([20, 100, 300]));
   cluster.at(cluster.now + ms, () => cluster.slowDisks.delete(a));
 }
 
-/** One copy of each of its hosts is gone: with one backup another loss would be one too many. */
+/**
+ * One copy of each host of the agent is lost. With one backup another loss would be one too many.
+ */
 function loseDisk(plan: Plan): void {
   plan.spent = true;
   plan.diskLost = true;
 }
 
 /**
- * What was not synced is gone: no promise was made on it alone. The agent's backups may have
- * promised it, so it does not befall one while another's disk is lost.
+ * Unsynced data is lost. No promise was made on this data alone, but the agent's backups may have
+ * promised it, so this fault does not occur while the disk of another agent is lost.
  */
 function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, random } = plan;
@@ -186,12 +188,12 @@ function powerLoss(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
     crash(plan, a, b, ms);
     if (!plan.down.has(a)) return;
     cluster.setBack(a);
-    // Until it is back, what it had not synced has one copy less.
+    // Until the agent is back, its unsynced data has one copy fewer.
     plan.spent = true;
   });
 }
 
-/** The disk of some time ago comes back: that counts as the loss of it. */
+/** An earlier state of the disk returns, which counts as its loss. */
 function rollBack(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   const { cluster, random } = plan;
   if (!isUp(plan, a) || plan.spent) return;
@@ -207,7 +209,7 @@ function rollBack(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   });
 }
 
-/** A new disk: quarantined, or the machine was replaced. */
+/** The agent restarts on a new disk: the old one was quarantined, or the machine was replaced. */
 function emptied(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   if (!isUp(plan, a) || plan.spent) return;
   crash(plan, a, b, ms);
@@ -217,7 +219,7 @@ function emptied(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   plan.cluster.wipe(a);
 }
 
-// ---- which of them
+// ---- faults by kind
 
 const MOVES: readonly Fault[] = [leave, setClock, reweigh];
 const ALL: readonly Fault[] = [
@@ -230,7 +232,7 @@ const DISKS: readonly Fault[] = [
   ...[slowRows, slowRows, crash, aimed],
 ];
 
-/** None, for a calm cluster. */
+/** A calm cluster has none. */
 const FAULTS: Readonly<Record<Kind, readonly Fault[]>> = {
   calm: [],
   moves: MOVES,
@@ -260,7 +262,7 @@ export function planFaults(plan: Plan): void {
   }
 }
 
-/** One link, one way, for the whole of the crawl. */
+/** Cuts one link in one direction for the whole crawl. */
 function cutForGood(plan: Plan): void {
   const a = plan.random.pick(plan.ids);
   const b = plan.random.pick(plan.ids.filter((id) => id !== a));
@@ -268,7 +270,10 @@ function cutForGood(plan: Plan): void {
   plan.cluster.network.cut(a, b);
 }
 
-/** In some crawls one or two new rounds, told to one agent; drawn apart, so that no plan changes. */
+/**
+ * In some crawls one agent gets one or two refreshes. They have their own random source, so that no
+ * plan changes.
+ */
 export function planRefresh(plan: Plan, seed: number): void {
   const random = new Random(seed * 31 + 7);
   if (!random.chance(0.4)) return;

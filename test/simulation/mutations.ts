@@ -1,7 +1,7 @@
-// Single rules of the protocol taken away, to show that the checkers would notice: a checker that
-// nothing can offend proves nothing (docs/PROTOCOL.md, last section). Each rule is removed for the time
-// of one piece of work, by replacing a method of the core, of the store or of the simulated cluster;
-// none of this touches what is shipped.
+// Removes single rules of the protocol, to show that the checkers notice: a checker that never
+// fails proves nothing (docs/PROTOCOL.md, last section). A rule is removed during one call, by
+// replacing a method of the core, the store or the simulated cluster. The shipped code is not
+// touched.
 
 import { AddressPermits } from '../../agent/core/budgets/address-permits.ts';
 import { Budgets } from '../../agent/core/budgets/budgets.ts';
@@ -36,7 +36,7 @@ import {
 } from './rows-undone.ts';
 import { changeSent, once, replace, replaceRead, type Undo } from './undo.ts';
 
-/** The orders that are not of a round. */
+/** Directives other than refreshes. */
 const beside = (orders: readonly Directive[]) => orders.filter(({ kind }) => kind !== 'refresh');
 
 const REMOVALS = {
@@ -74,7 +74,7 @@ const REMOVALS = {
   'joined-strangers': () => [replace(FetchRight.prototype, 'releaseAll', () => () => {})],
   awaiting: () => [replace(HandOff.prototype, 'awaits', () => () => false)],
   'takeover-delay': () => [replace(FetchRight.prototype, 'memberRemoved', () => () => {})],
-  /** Whom it hears, not who hears it. */
+  /** Counts the members that the agent hears instead of those that hear it. */
   'quorum-by-echo': () => [replace(Lease.prototype, 'holds', () => () => true)],
   'gone-relayed': () => [
     changeSent('HEARTBEAT', (message, cluster, agent) => {
@@ -119,7 +119,7 @@ const REMOVALS = {
       return { ...message, items: message.items.map((item) => ({ ...item, keep: false })) };
     }),
   ],
-  /** What an owner remembers of its copies it goes on believing (ADR 0014). */
+  /** An owner keeps believing what it remembers of its copies (ADR 0014). */
   'marks-asked-again': () => [
     replace(Replication.prototype, 'invalidateAll', () => () => {}),
     replace(Replication.prototype, 'invalidate', () => () => {}),
@@ -130,36 +130,36 @@ const REMOVALS = {
     }),
     replace(Replication.prototype, 'deletedBy', () => () => {}),
   ],
-  /** A disk that was set back uses its numbers again, and nobody tells it what it had. */
+  /** A disk that was set back reuses its numbers, and no agent reports the ones it used. */
   'numbers-jump-at-start': () => [
     replace(SqliteStore.prototype, 'raiseCounter', () => () => {}),
     replace(HostMoves.prototype, 'setBack', () => () => {}),
   ],
-  /** With no path one way, nobody carries a message round. */
+  /** If a direction has no path, no agent relays the message. */
   relay: () => [changeSent('RELAY', () => null)],
-  /** A slot that is over stops nobody (adr/0030). */
+  /** Requests continue after their address permit ended (adr/0030). */
   'slots-end': () => [replace(AddressPermits.prototype, 'mayGoOn', () => () => true)],
-  /** Who comes to own an address is not told who uses it. */
+  /** A new owner of an address is not told which agents use it. */
   'slots-listed': () => [changeSent('LIST', ({ slotsMs: _, ...list }) => list)],
-  /** Who grants slots goes on though others may have given it up. */
+  /** An agent continues to grant permits after others may have removed it. */
   'slots-leased': () => [replace(FetchRight.prototype, 'leaseLeftMs', () => () => Infinity)],
-  /** An address is taken over as if it had rested. */
+  /** A new owner grants an address at once, without waiting for its delay. */
   'slots-rest': () => [
     replace(Budgets.prototype, 'removed', () => () => {}),
     replace(PermitGrants.prototype, 'quiet', () => () => {}),
   ],
-  /** Pages are counted without those under way (adr/0030). */
+  /** Tokens in use are not counted as pages (adr/0030). */
   'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
-  /** Whoever owns the page limit goes on from nothing. */
+  /** A new owner of the page limit counts from zero. */
   'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],
-  /** Who was not there when a round was ordered is not told of it (adr/0029). */
+  /** An agent that was absent when a round was ordered does not learn of it (adr/0029). */
   'round-told': () => [
     changeSent('WELCOME', (message) => ({ ...message, orders: beside(message.orders) })),
     changeSent('ORDERS', (message) => ({ ...message, orders: beside(message.orders) })),
   ],
-  /** The end does not wait for those who are known to lack the round. */
+  /** The crawl ends without waiting for agents known to lack the round. */
   'round-awaited': () => [replaceRead(Operator.prototype, 'isQuiet', () => true)],
-  /** Each word of a round, to whichever agent, begins another. */
+  /** Each message about a round begins another one, whichever agent receives it. */
   'round-once': () => {
     let told = 0;
     return [
@@ -170,11 +170,11 @@ const REMOVALS = {
       }),
     ];
   },
-  /** That a host is to be left alone only its owner knows. */
+  /** Only the owner knows that a host must get no requests for a time. */
   'waits-copied': () => [replace(RowTable.prototype, 'heldBack', () => () => {})],
-  /** A visit goes on with the row that its host had before it went and came back. */
+  /** A visit continues with the row that its host had before it left and returned. */
   'visits-dropped': () => [replace(Visits.prototype, 'dropped', () => () => {})],
-  /** Where not all news fits a heartbeat, the echo waits for its turn like the rest. */
+  /** If not all news fits into a heartbeat, the echo waits for its turn like other news. */
   'echo-each-time': () => [
     changeSent('HEARTBEAT', (message, _, __, to) => {
       return message.more
@@ -182,7 +182,7 @@ const REMOVALS = {
         : message;
     }),
   ],
-  /** What another host's robots.txt says counts for nothing (adr/0034). */
+  /** Rules in another host's robots.txt are ignored (adr/0034). */
   'robots-obeyed': () => [
     changeSent('ROBOTS_TOLD', (told) => {
       return told.answer === 'rules' ? { ...told, answer: 'absent' } : told;
@@ -192,11 +192,11 @@ const REMOVALS = {
     changeSent('ROBOTS_ASK', (ask) => (ask.waitedMs > SUSPECT_MS / 10 ? null : ask)),
   ],
   'robots-wait-ends': () => [replace(RemoteRobots.prototype, 'isOver', () => () => false)],
-  /** A host that waits for another does not say so. */
+  /** A host that waits for another host's robots.txt does not report it. */
   'robots-circles': () => [
     changeSent('ROBOTS_TOLD', (told) => (told.answer === 'redirect' ? null : told)),
   ],
-  /** Whoever was asked first is asked for ever. */
+  /** Requests for remote rules always go to the agent that was asked first. */
   'robots-successors-asked': () => {
     const asked = new Map<string, string>();
     return [
@@ -208,7 +208,7 @@ const REMOVALS = {
       }),
     ];
   },
-  /** A leaver goes without waiting for its successors. */
+  /** A leaving agent does not wait for its successors. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),
     changeSent('LIST', (message) => (message.leavers.length > 0 ? null : message)),
@@ -222,7 +222,7 @@ export function isRule(name: string | undefined): name is Rule {
   return RULES.some((rule) => rule === name);
 }
 
-/** Does the work while the rule is not in force. */
+/** Runs the work while the rule is not in force. */
 export function without<T>(rule: Rule, work: () => T): T {
   const undo = REMOVALS[rule]();
   try {

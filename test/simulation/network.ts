@@ -1,17 +1,17 @@
-// The network of the simulated cluster: what becomes of each message, by cuts and by bad luck from
-// the cluster's seed. A message takes some milliseconds, may be lost, come twice, or come so late
-// that others overtake it.
+// The network of the simulated cluster. Cuts, and random faults from the cluster's seed, decide the
+// fate of each message: it takes some milliseconds, may be lost, may arrive twice, or so late that
+// others overtake it.
 
 import type { AgentId, MessageType } from '../../agent/core/protocol/messages.ts';
 import type { Random } from './random.ts';
 
 const MESSAGE_MS = 4;
 
-/** Shares of the messages that something befalls. */
+/** Shares of the messages that are affected. */
 export interface Weather {
   loss: number;
   readonly duplicate: number;
-  /** Late by up to `slowMs`: overtaken by what was sent later. */
+  /** Delayed by up to `slowMs`, so that later messages overtake it. */
   readonly slow: number;
   readonly slowMs: number;
 }
@@ -20,7 +20,7 @@ export const CALM: Weather = { loss: 0, duplicate: 0, slow: 0, slowMs: 0 };
 
 export class Network {
   readonly weather: Weather;
-  /** Loss of single kinds of messages, on top of the weather. */
+  /** Loss of single message types, in addition to the weather. */
   readonly lossOf = new Map<MessageType, number>();
   readonly #random: Random;
   readonly #cuts = new Set<string>();
@@ -38,7 +38,7 @@ export class Network {
     this.#cuts.delete(`${from}>${to}`);
   }
 
-  /** All is well again, but for links that are cut for good. */
+  /** Ends all faults, except for links that are cut for good. */
   heal(except: readonly (readonly [AgentId, AgentId])[] = []): void {
     this.#cuts.clear();
     this.lossOf.clear();
@@ -46,7 +46,7 @@ export class Network {
     for (const [from, to] of except) this.cut(from, to);
   }
 
-  /** How long each copy of the message is on its way; none if it is lost. */
+  /** Travel time of each copy of the message; empty if it is lost. */
   journeys(from: AgentId, to: AgentId, type: MessageType): number[] {
     const { weather } = this;
     const random = this.#random;

@@ -1,27 +1,27 @@
-// Pages of the simulated web that are not answered at the first request: they lead to another form
-// of their own URL (as a session parameter does, or a cookie that is set), or their server closes the
-// connection. And links that spell a URL in another way than its identity. Drawn from the seed of a
-// run, apart from all its other draws.
+// Pages of the simulated web that do not answer the first request. They redirect to another form of
+// their own URL (like a session parameter or a cookie), or their server closes the connection. Some
+// links spell a URL differently from its identity. These draws have their own random source, seeded
+// by the run.
 
 import type { PageRequest } from '../../agent/core/protocol/effects.ts';
 import type { Outcome } from '../../agent/core/protocol/outcome.ts';
 import type { RequestForm } from '../../agent/url/crawl-url.ts';
 import { Random } from './random.ts';
 
-/** Of the five redirects of a page to itself that are followed. */
+/** Redirects of a page to itself. The crawler follows five. */
 const MOVES_MAX = 3;
 const SHARE_OF_PAGES = 0.2;
 const SHARE_OF_LINKS = 0.1;
 
-/** What a page answers in place of itself. */
+/** The answer of an odd page instead of its content. */
 export type OddAnswer = { readonly kind: 'moves'; readonly to: RequestForm } | { kind: 'closes' };
 
 interface OddPage {
-  /** In this order, one for each request. */
+  /** One for each request, in this order. */
   readonly answers: readonly OddAnswer[];
 }
 
-/** One web; it counts its requests. */
+/** The odd pages of one web. It counts the requests. */
 export class OddPages {
   readonly #pages: ReadonlyMap<string, OddPage>;
   readonly #formOf: ReadonlyMap<string, RequestForm>;
@@ -32,7 +32,7 @@ export class OddPages {
     this.#formOf = formOf;
   }
 
-  /** What this request is answered with; null: the page. */
+  /** The answer to this request; null: the page itself. */
   next({ kind, url }: PageRequest): OddAnswer | null {
     const page = kind === 'page' ? this.#pages.get(url) : undefined;
     if (!page) return null;
@@ -41,7 +41,7 @@ export class OddPages {
     return page.answers[asked] ?? null;
   }
 
-  /** As links spell the URL. */
+  /** The spelling of the URL in links. */
   spelled(url: string): { url: string; fetchUrl?: RequestForm } {
     const fetchUrl = this.#formOf.get(url);
     return fetchUrl === undefined ? { url } : { url, fetchUrl };
@@ -51,9 +51,10 @@ export class OddPages {
 export const EVEN_PAGES = new OddPages(new Map(), new Map());
 
 /**
- * In a third of the runs some pages are odd.
+ * Makes some pages odd in a third of the runs.
  *
- * @param closes - whether connections are closed, too: such a page is tried again after ten seconds
+ * @param closes - whether connections are closed, too; such a page is requested again after ten
+ *   seconds
  */
 export function drawOddPages(seed: number, urls: readonly string[], closes: boolean): OddPages {
   const random = new Random(seed * 15_485_863 + 101);

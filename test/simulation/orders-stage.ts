@@ -1,4 +1,4 @@
-// The set-up that `orders.test.ts` and `slow/orders.test.ts` share.
+// The setup shared by `orders.test.ts` and `slow/orders.test.ts`.
 
 import type { DirectiveReceipt } from '../../agent/core/operator/operator.ts';
 import type { Directive } from '../../agent/core/protocol/messages.ts';
@@ -10,12 +10,12 @@ export const PAUSE: What = { kind: 'pause', host: '', value: 1 };
 export const RESUME: What = { kind: 'pause', host: '', value: null };
 export const block = (host: string): What => ({ kind: 'block', host, value: 1 });
 
-/** Gives an order to one agent, as a command would; the others hear of it by themselves. */
+/** Gives a directive to one agent, as a command would. The agent passes it on to the others. */
 export function give(c: Cluster, id: string, what: What): DirectiveReceipt[] {
   const { core } = c.agents.get(id)!;
   const told: DirectiveReceipt[] = [];
   core.operator.give(what, c.instant(id), (receipt) => told.push(receipt));
-  c.runUntil('the order is on disk', () => told.length > 0, 50);
+  c.runUntil('the directive is on disk', () => told.length > 0, 50);
   return told;
 }
 
@@ -29,7 +29,7 @@ export function busyHost(c: Cluster): string {
 }
 
 export function everyoneKnows(c: Cluster, holds: (id: string) => boolean): void {
-  c.runUntil('all have heard', () => c.living().every(({ id }) => holds(id)));
+  c.runUntil('all agents have it', () => c.living().every(({ id }) => holds(id)));
 }
 
 export function skipped(c: Cluster, host: string): number {

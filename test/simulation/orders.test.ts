@@ -1,6 +1,7 @@
-// What the operator orders while a cluster crawls, on real cores: nobody asks for anything while the
-// crawl is paused, and it does not end; nobody asks a blocked host, late joiners included; a delay
-// holds from the next request on, whoever owns the host. Seeds given late are fetched.
+// Directives of the operator in a running cluster, on real cores. During a pause no agent sends
+// requests and the crawl does not end. No agent sends requests to a blocked host, late joiners
+// included. A delay holds from the next request on, whichever agent owns the host. Late seeds are
+// fetched.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -27,15 +28,15 @@ function seed(c: Cluster, id: string, items: UrlItem[]): SeedReceipt[] {
   return told;
 }
 
-/** URLs that are left though the crawl is over. */
+/** URLs that are still queued although the crawl is over. */
 function unsettledOrQueued(c: Cluster): unknown[] {
   return c
     .living()
     .flatMap(({ id }) => c.disks.get(id)!.db.prepare('SELECT url FROM frontier').all());
 }
 
-describe('orders in a cluster', () => {
-  it('orders: while it is paused nothing is asked for and the crawl does not end', () => {
+describe('directives in a cluster', () => {
+  it('orders: during a pause the cluster sends no requests and the crawl does not end', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     assert.equal(give(c, 'a2', PAUSE)[0]?.ok, true);
     everyoneKnows(c, (id) => c.snapshot(id).paused);
@@ -50,7 +51,7 @@ describe('orders in a cluster', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('orders: an empty crawl that is paused does not end either', () => {
+  it('orders: a paused crawl that has no more work does not end', () => {
     const c = cluster(['a1', 'a2'], {}, 1, 1);
     c.start('a1');
     c.start('a2');
@@ -62,7 +63,7 @@ describe('orders in a cluster', () => {
     assert.deepEqual(endCodes(c), [0, 0]);
   });
 
-  it('orders: a blocked host is asked for nothing more, and what was queued is skipped', () => {
+  it('orders: a blocked host gets no further requests, and its queued URLs are skipped', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const host = busyHost(c);
     give(c, 'a1', block(host));
@@ -74,7 +75,7 @@ describe('orders in a cluster', () => {
     assert.deepEqual(endCodes(c), [0, 0, 0]);
   });
 
-  it('orders: a pattern blocks the hosts that it names, those found later too, and no other', () => {
+  it('orders: a pattern blocks all hosts that match it, including hosts found later', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const known = new Set(c.log.map((visit) => visit.host));
     const told = give(c, 'a2', block('*.test'));
@@ -86,16 +87,16 @@ describe('orders in a cluster', () => {
       c.log.filter(({ start }) => start > since),
       [],
     );
-    assert.ok(known.size < 40, 'some hosts were found later');
+    assert.ok(known.size < 40, 'some hosts are found after the block');
     assert.deepEqual(endCodes(c), [0, 0, 0]);
     assert.deepEqual(unsettledOrQueued(c), []);
   });
 
-  it('orders: a crawl does not end while a member lacks an order that may reopen URLs', () => {
+  it('orders: a crawl does not end while a member lacks a directive that may requeue URLs', () => {
     const c = cluster(['a1', 'a2'], {}, 4, 6);
     const all = block('*');
     c.startAll();
-    c.runUntil('it is on its way', () => c.log.length >= 4);
+    c.runUntil('the crawl is running', () => c.log.length >= 4);
     give(c, 'a1', PAUSE);
     give(c, 'a1', all);
     everyoneKnows(c, (id) => hasOrders(c, id, 2));
@@ -109,7 +110,7 @@ describe('orders in a cluster', () => {
     assert.equal(c.fetched().size, 24);
   });
 
-  it('orders: who owns the host obeys at once: no request begins after the order', () => {
+  it('orders: the owner of the host obeys a block at once and starts no further request', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const host = busyHost(c);
     const [owner] = c.order(host, ['a1', 'a2', 'a3']);
@@ -121,14 +122,14 @@ describe('orders in a cluster', () => {
 });
 
 describe('seeds at run time', () => {
-  it('orders: a seed given to any agent is fetched by its owner, who is told of', () => {
+  it('orders: the owner fetches a seed that any agent received, and the receipt names it', () => {
     const ids = ['a1', 'a2', 'a3'];
     const c = crawling(ids);
     const url = 'http://late.test/';
     const owner = c.order('late.test', ids)[0]!;
     const other = ids.find((id) => id !== owner)!;
     const told = seed(c, other, [{ url, depth: 0 }]);
-    c.runUntil('its giver was told', () => told.length > 0);
+    c.runUntil('the receipt has arrived', () => told.length > 0);
     assert.deepEqual(told, [{ ok: true, owners: { [url]: owner } }]);
     const known = 'SELECT count(*) FROM frontier WHERE url = ?';
     const pages = 'SELECT count(*) FROM pages WHERE url = ?';
@@ -139,7 +140,7 @@ describe('seeds at run time', () => {
     assert.equal(c.log.filter((visit) => visit.url === url).length, 1);
   });
 
-  it('orders: where the owner cannot be reached, the seed is said to be on its way', () => {
+  it('orders: if the owner is unreachable, the receipt for a seed names no owner', () => {
     const ids = ['a1', 'a2', 'a3'];
     const c = crawling(ids);
     const owner = c.order('late.test', ids)[0]!;
@@ -147,17 +148,17 @@ describe('seeds at run time', () => {
     c.lose = (from, to, { type }) => from === other && to === owner && type === 'URLS';
     const url = 'http://late.test/';
     const told = seed(c, other, [{ url, depth: 0 }]);
-    c.runUntil('its giver was told', () => told.length > 0);
+    c.runUntil('the receipt has arrived', () => told.length > 0);
     assert.deepEqual(told, [{ ok: true, owners: { [url]: null } }]);
     c.lose = () => false;
     c.runToEnd();
     assert.equal(c.log.filter((visit) => visit.url === url).length, 1);
   });
 
-  it('orders: a crawl that is over takes no seed', () => {
+  it('orders: a complete crawl refuses seeds', () => {
     const c = cluster(['a1', 'a2'], {}, 2, 2);
     c.startAll();
-    c.runUntil('it is over', () =>
+    c.runUntil('an agent is complete', () =>
       c.living().some(({ id }) => c.snapshot(id).lifecycle === 'complete'),
     );
     const { id } = c.living().find((a) => c.snapshot(a.id).lifecycle === 'complete')!;
@@ -176,7 +177,7 @@ describe('a new round', () => {
     return c.now;
   };
 
-  it('rounds: every known page is asked for again, through a death, and the crawl ends then', () => {
+  it('rounds: every known page is requested again although an agent dies', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.runUntil('most is fetched', () => c.fetched().size > 1100);
     const since = begin(c, 'a2', 7);
@@ -186,7 +187,7 @@ describe('a new round', () => {
     assert.deepEqual(endCodes(c), [0, 0, undefined]);
     const pages = [...c.web.keys()];
     const asked = askedSince(c, since);
-    // What was open then was answered in the round.
+    // Requests that were open then were answered during the round.
     for (const { start, end, url } of c.log) if (start <= since && end > since) asked.add(url);
     assert.deepEqual(
       pages.filter((url) => !asked.has(url)),
@@ -195,7 +196,7 @@ describe('a new round', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('rounds: nobody ends while another has not heard of it', () => {
+  it('rounds: no agent ends while another has not received the refresh', () => {
     const c = cluster(['a1', 'a2', 'a3'], {}, 6, 4);
     c.startAll();
     c.runUntil('all is fetched', () => c.fetched().size === 24);

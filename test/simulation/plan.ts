@@ -1,6 +1,6 @@
-// What one run of the swarm is made of, drawn from its seed: the cluster with its web, how bad the
-// network is, how many copies there are. And what has befallen it so far, as far as the checkers
-// must know: under which circumstances which promise is not made (docs/RELIABILITY.md).
+// The plan of one run of the swarm, drawn from its seed: the cluster with its web, the quality of
+// the network, the number of copies. It also records the faults so far, because some promises do
+// not hold under some faults (docs/RELIABILITY.md).
 
 import { BOUNDS, type Bounds } from '../../agent/core/protocol/bounds.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
@@ -14,13 +14,13 @@ import { addCrossLinks, addManyLinks, drawWeb, type Web } from './webs.ts';
 import { SLICE_UNITS } from './work.ts';
 
 /**
- * `calm`: nothing but a bad network. `moves`: late joins, leaves, other capacities, clocks set.
- * `faults`: those and crashes, stalls, cuts and partitions. `disks`: crashes with losses of power,
- * disks set back and slow ones, rows that hardly get through. `cuts`: a link that is dead one way
- * for the whole of the crawl. `storms`: up to thirty agents, and a crash every now and then.
- * `budgets`: as `faults`, on hosts that share addresses, in some with a limit of pages. `waits`:
- * delays so long that hosts change hands and come back within one, and servers that have trouble
- * with their robots.txt at first; in some there are no copies.
+ * `calm`: only a bad network. `moves`: late joins, leaves, other capacities, clock changes.
+ * `faults`: `moves` plus crashes, stalls, cuts and partitions. `disks`: crashes with power losses,
+ * disks that are set back or slow, rows that rarely arrive. `cuts`: one direction of a link is dead
+ * for the whole crawl. `storms`: up to thirty agents and occasional crashes. `budgets`: `faults` on
+ * hosts that share addresses, some with a page limit. `waits`: delays so long that hosts move away
+ * and back within one, and servers that fail to serve their robots.txt at first; some crawls have
+ * no copies.
  */
 export const KINDS = [
   'calm',
@@ -34,7 +34,7 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Faults come within this; then the cluster heals. */
+/** All faults start within this time; then the cluster heals. */
 export const SPAN_MS = 6000;
 export const DELAY_MS = 60;
 
@@ -45,37 +45,40 @@ export interface Plan {
   readonly ids: readonly AgentId[];
   readonly random: Random;
   readonly cluster: Cluster;
-  /** Pages of the crawl; null: all of the web. */
+  /** Page limit of the crawl; null: none. */
   readonly pagesMax: number | null;
   readonly capacities: Map<AgentId, number>;
-  /** What they start with next: who does not come back before the end never had it. */
+  /** Capacity at the next start. An agent that does not return before the end never had it. */
   readonly reweighed: Map<AgentId, number>;
-  /** Agents that are down and will come back. */
+  /** Agents that are down and will return. */
   readonly down: Set<AgentId>;
-  /** Agents that never come back, or left. */
+  /** Agents that left or will never return. */
   readonly away: Set<AgentId>;
-  /** Comes back at another address after some of its crashes; drawn apart from all other chance. */
+  /**
+   * The agent that returns at another address after some of its crashes. It has its own random
+   * source.
+   */
   readonly mover: AgentId;
   readonly moving: Random;
-  /** Links that are cut for the whole of the crawl. */
+  /** Links that are cut for the whole crawl. */
   readonly deadLinks: (readonly [AgentId, AgentId])[];
   /** Agents whose disks were set back. */
   readonly setBack: Set<AgentId>;
-  /** A disk is gone for good, or was set back: what had that one copy less has one less to lose. */
+  /** A disk was lost for good or set back. Data with one copy fewer tolerates one fewer loss. */
   spent: boolean;
-  /** It was a whole disk, and not only what was not synced. */
+  /** Whether a whole disk was lost, not only its unsynced data. */
   diskLost: boolean;
-  /** Those that crawled with fewer members than copies are asked for. */
+  /** Agents that crawled with fewer members than the configured copies need. */
   readonly loners: Set<AgentId>;
-  /** No third agent could pass news on: under `none` each side crawls on. */
+  /** No third agent could relay news. Under `none` both sides continue to crawl. */
   split: boolean;
   cutUntil: number;
   healed: boolean;
-  /** When the last new round was ordered; null: none was. */
+  /** When the last refresh was requested; null: never. */
   refreshedAt: number | null;
-  /** When an agent first said that the crawl is complete; Infinity: none has. */
+  /** When an agent first sent COMPLETE; Infinity: none has. */
   completeAt: number;
-  /** Who that agent saw then, itself included; who comes back later had no say. */
+  /** The view of that agent then, itself included. Agents that return later had no vote. */
   completeBy: readonly AgentId[];
 }
 
@@ -91,14 +94,15 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     random.whole(3, storm ? 20 : 8),
     kind === 'waits' ? random.whole(3, 6) : random.whole(storm ? 4 : 12, storm ? 30 : 50),
   );
-  // A lost link shows best where it was the only way in, a link wrongly thought safe where it is not.
+  // A lost link shows best if it was the only way to a page. A link wrongly assumed safe shows best
+  // if there are other ways.
   const crossing = new Random(seed * 611_953 + 29);
   if (crossing.chance(0.5)) addCrossLinks(web, crossing);
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
   const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));
   const loss = random.pick([0, 0.02, 0.1]);
-  // Large inputs are done in pieces: of one URL, and one a turn, there is a moment after each.
+  // Large inputs are handled in pieces. Pieces of one URL, one a turn, leave a gap after each.
   const slicing = new Random(seed * 433_494_437 + 7);
   const sliceUnits = slicing.pick([1, 30, SLICE_UNITS]);
   const bounds = {
@@ -149,8 +153,8 @@ export function drawPlan(seed: number, kind: Kind): Plan {
 }
 
 /**
- * Links of expensive pages: in a third of the crawls. More than some thousand would be more than 100
- * milliseconds of work in one turn; where messages are small the copies would take too long.
+ * Numbers of links of expensive pages, in a third of the crawls. More than some thousands would be
+ * over 100 milliseconds of work in one turn. With small messages the copies would take too long.
  */
 function drawExpense(random: Random, { rowEvents, batchUrls }: Bounds): number[] {
   if (random.chance(0.67)) return [];
@@ -164,11 +168,14 @@ function hostsOf(web: Web): string[] {
   return [...new Set([...web.keys()].map((url) => new URL(url).host))];
 }
 
-/** Between two requests to one address. */
+/** Delay between two requests to one address. */
 export const IP_DELAY_MS = 45;
 const NO_BUDGETS: Partial<ClusterOptions> = {};
 
-/** All hosts on one to three addresses; each other crawl has a limit, most within its web. */
+/**
+ * Puts all hosts on one to three addresses. Every other crawl has a page limit, usually below the
+ * size of its web.
+ */
 function drawBudgets(random: Random, pages: number): Partial<ClusterOptions> {
   const addresses = random.whole(1, 3);
   const numberOf = (host: string) => Number(/\d+/.exec(host)?.[0] ?? 0);
@@ -192,7 +199,7 @@ function drawWaits(random: Random): Partial<ClusterOptions> & { delayMs: number 
   return { delayMs: random.whole(1000, 4000), robotsTroubles };
 }
 
-/** Half of the clusters are full at once and take everything in small parts. */
+/** Half of the clusters have tiny bounds and exchange everything in small parts. */
 function drawBounds(random: Random): Bounds {
   if (random.chance(0.5)) return BOUNDS;
   const pick = (...most: number[]) => random.pick(most);
@@ -207,7 +214,7 @@ function drawBounds(random: Random): Bounds {
     unsettled: pick(1, 4, 20_000),
     unreplicated: pick(1, 4, 64),
     hostsPerTurn: pick(1, 3, 1000),
-    // Drawn for all crawls (`drawPlan`).
+    // Drawn for all crawls in `drawPlan`.
     pieceUrls: BOUNDS.pieceUrls,
     streamHosts: BOUNDS.streamHosts,
     triedPages: BOUNDS.triedPages,
@@ -216,7 +223,7 @@ function drawBounds(random: Random): Bounds {
     unconfigured: BOUNDS.unconfigured,
     unconfiguredCapacity: BOUNDS.unconfiguredCapacity,
     robotsWaitMs: BOUNDS.robotsWaitMs,
-    // So few that each page tells the root's owner of it again; or so many that none does.
+    // Either so few that each page reports it to the root's owner again, or so many that none does.
     seenUrls: pick(1, 4, 1024),
     knownUrls: pick(1, 3, 3000),
     knownMembers: BOUNDS.knownMembers,
@@ -235,7 +242,7 @@ export function startAgents(plan: Plan): void {
   for (const id of ids) {
     const at = random.chance(late) ? random.between(0, 3000) : random.between(0, 300);
     cluster.at(EPOCH + at, () => {
-      // Who comes after the end finds nobody that could tell it so, and would begin anew.
+      // An agent that starts after the end would meet no agent that says so, and would crawl anew.
       if (!cluster.agents.has(id) && !anyEnded(plan)) cluster.start(id);
     });
   }
@@ -250,7 +257,10 @@ export function anyEnded({ cluster, away }: Plan): boolean {
   return [...cluster.agents.values()].some((a) => a.end !== null && !away.has(a.id));
 }
 
-/** Notes whether a joined agent speaks with too few others in view for the copies it is to make. */
+/**
+ * Records joined agents that send heartbeats while their view is too small for the copies they must
+ * make.
+ */
 export function watchForLoners(plan: Plan): void {
   plan.cluster.watchers.push((agent: Running, effects) => {
     for (const effect of effects) {
@@ -263,7 +273,7 @@ export function watchForLoners(plan: Plan): void {
   });
 }
 
-/** Notes when the crawl is first said to be complete. */
+/** Records when an agent first sends COMPLETE. */
 export function watchForTheEnd(plan: Plan): void {
   const { cluster } = plan;
   cluster.watchers.push(({ id }, effects) => {

@@ -1,5 +1,5 @@
-// A process of a simulated agent: a real core and real visits over the real store, with the work of
-// its statements and look-ups counted. Made by `cluster.ts` at each start.
+// A process of a simulated agent: a real core and real visits over the real store. It counts the
+// work of its statements and look-ups. `cluster.ts` creates it at each start.
 
 import { Core } from '../../agent/core/core.ts';
 import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
@@ -72,7 +72,7 @@ export function processOf(
   return { store, effects, core, work };
 }
 
-/** Who sends few rows at a time also reads few, and has little room for what others lack. */
+/** An agent with small row messages also reads few rows and keeps few rows that others lack. */
 function tailsOf({ bounds: { rowEvents } }: CoreSettings): TailBounds {
   if (rowEvents >= BOUNDS.rowEvents) return TAIL_BOUNDS;
   return {

@@ -1,4 +1,4 @@
-// A stream of draws from a seed (mulberry32), so that a run with faults can be played again.
+// A seeded random stream (mulberry32), so that a run with faults can be replayed.
 
 export class Random {
   #state: number;
@@ -15,7 +15,7 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   }
 
-  /** Whole number from `low` to `high`, both included. */
+  /** A whole number from `low` to `high`, both included. */
   whole(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1));
   }

@@ -1,5 +1,5 @@
-// A complete crawl in which a disk is lost, started again: the agents wait for one another, and the
-// one without a state gets it from the copies before it may crawl.
+// A complete crawl loses a disk and is started again. The agents wait for one another, and the
+// agent without a state receives it from the copies before it may crawl.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { cluster } from './case-kit.ts';
 import { ids, others } from './repair-stage.ts';
 
 describe('repair', () => {
-  it('an agent with an empty disk has its hosts again, and no page is asked for', () => {
+  it('an agent with an empty disk gets its hosts from the copies without another request', () => {
     const c = cluster(ids, { settings: others }, 20, 6);
     c.startAll();
     c.runToEnd();
@@ -15,7 +15,7 @@ describe('repair', () => {
     const held = c.agents.get('a2')!.store.owned().pages;
     assert.ok(held > 0);
     c.wipe('a2');
-    // Alone for longer than agents are usually waited for, and with the seeds at hand.
+    // The agent is alone for longer than agents usually wait for others, and it has the seeds.
     c.start('a2');
     c.run(20_000);
     assert.equal(c.snapshot('a2').joined, false);

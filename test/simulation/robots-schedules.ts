@@ -1,6 +1,6 @@
-// Schedules for hosts whose robots.txt is that of another host (adr/0034): what the rules of asking
-// its owner are for. As `schedules.ts`: each gives what is wrong in the end, nothing while the rule
-// is in force.
+// Schedules for hosts whose robots.txt redirects to another host (adr/0034): they show why the
+// rules for remote robots look-ups exist. As in `schedules.ts`, each returns the violations at the
+// end; there are none while the rule is in force.
 
 import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
@@ -14,7 +14,7 @@ const PAGES = 4;
 
 const page = (host: string, p: number) => `http://${host}/p${p}`;
 
-/** A host of each agent; the next in order for one is the next agent. */
+/** One host for each agent. The backup of each is the next agent. */
 function hosts(): string[] {
   const c = new Cluster({ ids: IDS, web: new Map(), seeds: [] });
   const names = Array.from({ length: 200 }, (_, i) => `h${i}.test`);
@@ -25,7 +25,7 @@ function hosts(): string[] {
   });
 }
 
-/** A chain of pages on each of these hosts, all of them seeds. */
+/** A web with a chain of pages on each of these hosts. All pages are seeds. */
 function clusterOf(names: readonly string[], more: Partial<ClusterOptions>): Cluster {
   const web = new Map<string, string[]>();
   for (const host of names) {
@@ -47,7 +47,10 @@ function endOf(c: Cluster, ms: number): string[] {
   }
 }
 
-/** Two hosts and a third, of three agents, whose files lead to one another: there are no rules. */
+/**
+ * The robots.txt files of three hosts, owned by three agents, redirect in a circle: there are no
+ * rules.
+ */
 export function robotsInACircle(): string[] {
   const [a, b, d] = hosts() as [string, string, string];
   const leads = new Map([
@@ -61,7 +64,7 @@ export function robotsInACircle(): string[] {
   return [...late, ...missing(c.log, all), ...c.impolite()];
 }
 
-/** Of what is asked and told the first is lost. */
+/** The first request and the first answer are lost. */
 export function robotsAskLost(): string[] {
   const [a, b] = hosts() as [string, string];
   const leads = new Map([[a, b]]);
@@ -76,7 +79,7 @@ export function robotsAskLost(): string[] {
   return [...late, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
 }
 
-/** Nobody says a word for long: it counts as one attempt, and the next one is made. */
+/** For a long time no answer arrives. This counts as one attempt, and the next one follows. */
 export function robotsNeverTold(): string[] {
   const [a, b] = hosts() as [string, string];
   const leads = new Map([[a, b]]);
@@ -91,14 +94,14 @@ export function robotsNeverTold(): string[] {
   return [...once, ...late, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
 }
 
-/** The owner of the file dies when it has been asked, and its successor asks the host itself. */
+/** The owner of the file dies after the request, and its successor requests the file itself. */
 export function robotsOwnerDies(): string[] {
   const [a, b] = hosts() as [string, string];
   const leads = new Map([[a, b]]);
   const c = clusterOf([a], { leads });
-  c.runUntil('it is asked for', () => c.sent.some(({ message }) => message.type === 'ROBOTS_ASK'));
+  c.runUntil('a2 is asked', () => c.sent.some(({ message }) => message.type === 'ROBOTS_ASK'));
   c.kill('a2');
   const late = endOf(c, 30_000);
-  const fetched = c.log.some(({ host }) => host === b) ? [] : ['nobody asked the other host'];
+  const fetched = c.log.some(({ host }) => host === b) ? [] : ['no agent requested the other host'];
   return [...late, ...fetched, ...missing(c.log, c.web.keys()), ...disobeyed(c.log, leads)];
 }

@@ -1,23 +1,26 @@
-// The robots.txt of the simulated web: a host forbids what its own file names, or its file is that
-// of another host. Which leads where is drawn from the seed of a run, apart from all its other draws.
-// The checker knows by whose rules each host goes.
+// The robots.txt files of the simulated web: a host's file forbids some URLs, or redirects to the
+// file of another host. The redirects have their own random source, seeded by the run. The checker
+// knows whose rules apply to each host.
 
 import type { RobotsOutcome } from '../../agent/core/protocol/outcome.ts';
 import type { RobotsRules } from '../../agent/frontier/outcome/rules-cache.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
 import { Random } from './random.ts';
 
-/** End of the URLs that every robots.txt forbids. */
+/** Suffix of the URLs that every robots.txt forbids. */
 export const FORBIDDEN = 'forbidden';
-/** Where a robots.txt leads that is no part of the crawl. */
+/** Host outside the crawl to which a robots.txt may redirect. */
 export const OUTSIDE = 'outside.test';
 
-/** By host, the host whose robots.txt its own leads to; whoever is not here has its own. */
+/** By host, the host to which its robots.txt redirects. Other hosts have their own file. */
 export type RobotsLeads = ReadonlyMap<string, string>;
 
 const REDIRECTS_MAX = 5;
 
-/** The file of a host; of one that others may be judged by, its name stands in it. */
+/**
+ * The robots.txt of a host. If some hosts redirect, a file with rules contains the name of its
+ * host.
+ */
 export function robotsFile(host: string, leads: RobotsLeads): RobotsOutcome['answer'] {
   const to = leads.get(host);
   if (to === undefined) {
@@ -36,19 +39,22 @@ export function readRobots(body: Uint8Array): RobotsRules {
   };
 }
 
-/** End of the URLs that the file of this host alone forbids. */
+/** Suffix of the URLs that only this host's file forbids. */
 function notBy(host: string): string {
   return `not-by-${host}`;
 }
 
-/** URLs of the host that are forbidden, if it goes by any rules. */
+/** URLs of the host that its rules forbid, if any rules apply to it. */
 export function forbiddenAt(host: string, leads: RobotsLeads): string[] {
   const judge = judgeOf(host, leads);
   const urls = [`http://${host}/${FORBIDDEN}`];
   return judge === null || judge === host ? urls : [...urls, `http://${host}/${notBy(judge)}`];
 }
 
-/** Whose rules a host goes by; null: nobody's, in a circle, outside, or too far away to be sure. */
+/**
+ * The host whose rules apply; null: none, in a circle, outside the crawl, or after too many
+ * redirects.
+ */
 function judgeOf(host: string, leads: RobotsLeads): string | null {
   let at = host;
   for (let hops = 0; hops <= REDIRECTS_MAX; hops++) {
@@ -59,7 +65,7 @@ function judgeOf(host: string, leads: RobotsLeads): string | null {
   return null;
 }
 
-/** Requests for what the rules of another host forbid. */
+/** Requests for URLs that the rules of another host forbid. */
 export function disobeyed(requests: readonly SeenRequest[], leads: RobotsLeads): string[] {
   const forbidden = new Set([...leads.keys()].flatMap((host) => judged(host, leads)));
   const offending = requests.filter(({ url }) => forbidden.has(url));
@@ -71,7 +77,9 @@ function judged(host: string, leads: RobotsLeads): string[] {
   return judge === null || judge === OUTSIDE ? [] : forbiddenAt(host, leads);
 }
 
-/** In a third of the runs some hosts' files are others', in chains and circles as it comes. */
+/**
+ * In a third of the runs some hosts' files redirect to other hosts, in random chains and circles.
+ */
 export function drawLeads(seed: number, hosts: readonly string[]): RobotsLeads {
   const random = new Random(seed * 104_729 + 71);
   const leads = new Map<string, string>();

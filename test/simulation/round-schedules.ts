@@ -1,5 +1,5 @@
-// Schedules for the rules of a new round (adr/0029): who was away, who heard nothing, who heard it more
-// than once. Each gives what is wrong at the end; `schedules.ts` names the rule that it is for.
+// Schedules for the rules of a new round (adr/0029): an agent was absent, received no message about
+// it, or received several. Each returns the violations at the end; `schedules.ts` names the rule.
 
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { brokenRounds } from '../checkers/rounds.ts';
@@ -9,7 +9,7 @@ import { chainWeb } from './webs.ts';
 const THREE = ['a1', 'a2', 'a3'];
 const seeds = ['http://h0.test/p0'];
 
-/** What is wrong with the rounds when all have ended, or that they have not. */
+/** The violations of the rounds after all agents ended, or the fact that they did not end. */
 function roundsAtTheEnd(c: Cluster): string[] {
   try {
     c.runToEnd(60 * SUSPECT_MS);
@@ -25,19 +25,21 @@ function beginRound(c: Cluster, id: AgentId, round: number): void {
   agent.inputs.push(() => agent.core.operator.refresh(round, c.instant(id)));
 }
 
-/** One that was away when a round was ordered comes back with its rows of the round before. */
+/**
+ * An agent that was absent when a round was ordered returns with its rows of the previous round.
+ */
 export function lateForTheRound(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(20, 20), seeds });
   c.startAll();
   c.runUntil('half is fetched', () => c.fetched().size >= 200);
   c.kill('a3');
   beginRound(c, 'a1', 1);
-  c.runUntil('a3 is given up', () => c.snapshot('a1').members.length === 1);
+  c.runUntil('a1 removes a3', () => c.snapshot('a1').members.length === 1);
   c.start('a3');
   return roundsAtTheEnd(c);
 }
 
-/** No word of the round comes to one of them until long after the others have done their part. */
+/** One agent receives no message about the round until long after the others have finished it. */
 export function deafToTheRound(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(20, 6), seeds });
   c.startAll();
@@ -48,7 +50,7 @@ export function deafToTheRound(): string[] {
   return roundsAtTheEnd(c);
 }
 
-/** The same round is told to every agent, and to one of them again. */
+/** Every agent receives the same round, and one of them receives it twice. */
 export function toldManyTimes(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(20, 20), seeds });
   c.startAll();

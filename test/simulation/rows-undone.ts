@@ -1,5 +1,5 @@
-// Rules about rows and their copies, taken away: those of `mutations.ts` that need more than a
-// line. Each is the most natural reading of an earlier wording.
+// Removals of rules about rows and their copies that need more than a line in `mutations.ts`. Each
+// is the most natural reading of an earlier wording.
 
 import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
 import type { RowEvent } from '../../agent/core/protocol/messages.ts';
@@ -8,7 +8,9 @@ import { splitIdentity } from '../../agent/url/url-key.ts';
 import { Cluster } from './cluster.ts';
 import { changeSent, replace, type Undo } from './undo.ts';
 
-/** A page has its number when it is fetched, so the stream waits at it until it is settled. */
+/**
+ * A page gets its number when it is fetched, so the stream waits there until the page is settled.
+ */
 export function doneAtFetch(): Undo[] {
   const unsettled = new WeakMap<SqliteStore, Map<string, Map<string, number>>>();
   const of = (store: SqliteStore, host: string): Map<string, number> => {
@@ -44,7 +46,7 @@ export function doneAtFetch(): Undo[] {
   ];
 }
 
-/** A row has the number of its latest change, and is sent once, as it is then (C1). */
+/** A row has the number of its latest change, and is sent once, in its current state. */
 export function movingNumbers(): Undo[] {
   return [
     replace(SqliteStore.prototype, 'rowEvents', (was) => {
@@ -67,7 +69,7 @@ export function movingNumbers(): Undo[] {
   ];
 }
 
-/** What is not the receiver's is taken all the same, acknowledged, and sent on (C6). */
+/** An agent accepts URLs of other owners, acknowledges them and forwards them. */
 export function forwardAck(): Undo[] {
   const batches = new Map<string, readonly { url: string; depth: number }[]>();
   return [
@@ -97,12 +99,12 @@ export function forwardAck(): Undo[] {
   ];
 }
 
-/** A list names the hosts that the agent has crawled, not the copies it keeps (B1). */
+/** A list names the hosts that the agent has crawled, without the copies it keeps. */
 export function listHeldOnly(): Undo[] {
   const crawled = new WeakMap<HandOff, Set<string>>();
   return [
     replace(HandOff.prototype, 'awaits', (was) => {
-      // Asked of every host that this agent owns and is about to visit, and of no other.
+      // Called for every host that this agent owns and is about to visit, and for no other.
       return function (this: HandOff, host) {
         const hosts = crawled.get(this) ?? new Set<string>();
         crawled.set(this, hosts.add(host));
@@ -119,7 +121,7 @@ export function listHeldOnly(): Undo[] {
   ];
 }
 
-/** A copy without a place in the order goes as soon as the view says so (C5). */
+/** An agent outside the preference list deletes its copy as soon as the view changes. */
 export function pruneAtOnce(): Undo[] {
   const views = new WeakMap<object, readonly string[]>();
   return [

@@ -1,6 +1,6 @@
-// The swarm by hand and in CI: any number of seeds, on several threads; each seed that fails is
-// printed as the command that plays it again. `--without RULE` takes a rule of the protocol away
-// (mutations.ts) to see whether the checkers notice.
+// Runs any number of seeds of the swarm on several threads, manually or in CI. For each seed that
+// fails it prints the command that replays it. `--without RULE` removes a rule of the protocol
+// (mutations.ts), to see whether the checkers notice.
 
 import { setImmediate as immediately } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -9,7 +9,7 @@ import { isRule, RULES, type Rule, without } from './mutations.ts';
 import { KINDS, type Kind } from './plan.ts';
 import { runSwarm } from './swarm.ts';
 
-/** A long run says so often that it is alive. */
+/** A long run prints its progress after this many runs. */
 const TOLD_EVERY = 1000;
 
 interface Share {
@@ -36,7 +36,7 @@ async function runShare({ seeds, kinds, rule }: Share, tell: (ran: Ran) => void)
       const run = () => runSwarm(seed, kind);
       const { requests, violations } = rule ? without(rule, run) : run();
       tell({ seed, kind, requests, violations });
-      // Node frees the memory of the databases between two of its own turns only.
+      // Node.js frees the memory of the databases only between two of its own turns.
       await immediately();
     }
   }

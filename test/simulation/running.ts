@@ -1,5 +1,5 @@
-// What the simulated cluster keeps of each agent: its process with the core and what it has open, its
-// disk, and its requests as the web saw them. Made and changed by `cluster.ts`.
+// The state that the simulated cluster keeps of each agent: its process with the core and its open
+// requests, its disk, and its requests as the web saw them. `cluster.ts` creates and changes it.
 
 import type { Core } from '../../agent/core/core.ts';
 import type { Effects, PageRequest } from '../../agent/core/protocol/effects.ts';
@@ -10,7 +10,7 @@ import type { SeenRequest } from '../checkers/evidence.ts';
 import type { Work } from './work.ts';
 
 export interface Visit extends SeenRequest {
-  /** When the web had answered, or saw the connection closed. */
+  /** When the web had answered, or when the connection was closed. */
   end: number;
   whole: boolean;
 }
@@ -23,7 +23,7 @@ export interface OpenRequest {
 
 export interface Disk {
   readonly db: Connection;
-  /** As it would be found after a loss of power, or when it was last copied. */
+  /** The disk as found after a power loss, or at its last copy. */
   image: Buffer | null;
   watched: boolean;
 }
@@ -36,13 +36,13 @@ export interface Running {
   readonly work: Work;
   inputs: (() => void)[];
   stalledUntil: number;
-  /** It wakes from a standstill: timers come before what waits in its sockets. */
+  /** The agent wakes from a stall: timers run before it reads its sockets. */
   readsLater: boolean;
   alive: boolean;
-  /** `members`: who was in its view, itself included. */
+  /** `members`: the view of the agent, itself included. */
   end: { code: number; reason: string; at: number; members: readonly AgentId[] } | null;
   readonly open: Map<number, OpenRequest>;
-  /** When its next turn is due; earlier entries of the event heap are void. */
+  /** Due time of the next turn. Earlier entries of the event heap are void. */
   turnAt: number;
   lastTurn: number;
 }

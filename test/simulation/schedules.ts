@@ -1,6 +1,6 @@
-// Schedules that show what a rule of the protocol is for, where chance would hardly ever find the
-// moment. Each plays one course of events and gives what the web, or the agents, would complain
-// of: nothing, as long as the rule is in force.
+// Schedules that show why a rule of the protocol exists, where chance would rarely hit the moment.
+// Each plays one course of events and returns the violations that the web or the agents see; there
+// are none while the rule is in force.
 
 import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
@@ -28,7 +28,7 @@ const seeds = ['http://h0.test/p0'];
 function crawling(more: Partial<ClusterOptions>): Cluster {
   const c = new Cluster({ ids: THREE, web: denseWeb(8, 60), seeds, ...more });
   c.startAll();
-  c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+  c.runUntil('the crawl is running', () => c.log.length >= 60);
   return c;
 }
 
@@ -39,7 +39,7 @@ function isolate(c: Cluster, id: AgentId, from: readonly AgentId[]): void {
   }
 }
 
-/** The smaller side of a partition, under majority, stops before the larger takes over. */
+/** Under `majority`, the smaller side of a partition stops before the larger one takes over. */
 function partition(): string[] {
   const c = crawling({ quorum: 'majority' });
   isolate(c, 'a1', ['a2', 'a3']);
@@ -47,7 +47,7 @@ function partition(): string[] {
   return c.impolite();
 }
 
-/** The same with requests that are open for longer than it takes to take over. */
+/** A partition with requests that stay open for longer than a takeover needs. */
 function partitionWithSlowAnswers(): string[] {
   let slow = false;
   const c = crawling({ quorum: 'majority', requestMs: () => (slow ? 5 * SUSPECT_MS : 12) });
@@ -59,7 +59,7 @@ function partitionWithSlowAnswers(): string[] {
   return c.impolite();
 }
 
-/** Stopped while alone; on waking nothing tells it that others have come. */
+/** An agent is stalled while alone. When it wakes, no message tells it that others have joined. */
 function wakesAlone(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(40, 60), seeds });
   c.start('a1');
@@ -73,8 +73,8 @@ function wakesAlone(): string[] {
 }
 
 /**
- * One came back while cut off from the others, who have its hosts now; it meets them while they
- * have requests open, and their lists are slow to come (A4).
+ * An agent returned while cut off from the others, which now have its hosts. It meets them while
+ * they have requests open, and their lists arrive late.
  */
 function formedApart(): string[] {
   const c = crawling({ quorum: 'majority', requestMs: () => 1200 });
@@ -95,7 +95,7 @@ function overlaps(w: Visit, v: Visit): boolean {
   return w !== v && w.start < v.start && w.end > v.start;
 }
 
-/** A host that looks unknown to its new owner was visited by the dead one just now (A2). */
+/** A host that is unknown to its new owner was just visited by the dead one. */
 function takenOverUnseen(): string[] {
   const ids = ['a1', 'a2'];
   const [mine, theirs] = ids.map((id) => hostOf(ids, (order) => order[0] === id)) as [
@@ -112,20 +112,20 @@ function takenOverUnseen(): string[] {
   const c = new Cluster({ ids, web, seeds: own, backups: 0, delayMs });
   c.lose = (_, to, { type }) => to === 'a2' && type === 'URLS';
   c.startAll();
-  c.runUntil('each host was asked', () => c.log.length >= 4);
+  c.runUntil('each host was requested', () => c.log.length >= 4);
   c.kill('a2');
   c.run(2 * SUSPECT_MS);
   return c.impolite();
 }
 
-/** A host with this order of agents. */
+/** The name of a host with a given preference list. */
 function hostOf(ids: readonly AgentId[], is: (order: readonly AgentId[]) => boolean): string {
   const c = new Cluster({ ids, web: new Map(), seeds });
   const names = Array.from({ length: 100 }, (_, i) => `h${i}.test`);
   return names.find((name) => is(c.order(name, ids)))!;
 }
 
-/** What is missing when somebody first says that the crawl is complete. */
+/** The pages that are missing when an agent first sends COMPLETE. */
 function earlyOf(c: Cluster): string[] {
   let early: string[] | null = null;
   c.watchers.push((_, effects) => {
@@ -136,7 +136,7 @@ function earlyOf(c: Cluster): string[] {
   return early ?? [];
 }
 
-/** One sees sooner than another that a third is dead, which had all the work (D1). */
+/** An agent with all the work dies, and one agent notices it before another does. */
 function heirIsSlower(): string[] {
   const ids = THREE;
   const host = hostOf(ids, (order) => order.join() === 'a2,a3,a1');
@@ -145,12 +145,12 @@ function heirIsSlower(): string[] {
   const patience = (id: AgentId) => ({ suspectAfterMs: SUSPECT_MS * (id === 'a3' ? 1.6 : 1) });
   const c = new Cluster({ ids, web, seeds: [url(0)], settings: patience });
   c.startAll();
-  c.runUntil('a2 is at work', () => c.log.length >= 10);
+  c.runUntil('a2 crawls', () => c.log.length >= 10);
   c.kill('a2');
   return earlyOf(c);
 }
 
-/** The one URL there is goes from agent to agent between their heartbeats (D2). */
+/** The only open URL moves from agent to agent between their heartbeats. */
 function workThatWanders(): string[] {
   const url = (i: number) => `http://h${i}.test/p`;
   const pages = 600;
@@ -159,27 +159,27 @@ function workThatWanders(): string[] {
   );
   const c = new Cluster({
     ...{ ids: THREE, web, seeds: [url(0)], backups: 0, requestMs: () => 1 },
-    // So that their heartbeats do not stay at the same distance.
+    // Different rates, so that the distance between their heartbeats changes.
     rate: (id) => ({ a1: 0.98, a2: 1 })[id] ?? 1.02,
   });
   c.startAll();
   return earlyOf(c);
 }
 
-/** Who is called gone by one that it cannot hear is told so by all the others (D, seed 809). */
+/** An agent that was removed by one that it cannot hear learns of it through all other agents. */
 function goneByHearsay(): string[] {
   const c = crawling({ ids: ['a1', 'a2', 'a3', 'a4'] });
   for (const id of ['a1', 'a3', 'a4']) c.network.cut(id, 'a2');
   c.network.cut('a2', 'a1');
   const inc = c.snapshot('a1').incarnation;
-  c.runUntil('a2 has called all others gone', () => c.snapshot('a2').members.length === 0);
+  c.runUntil('a2 has removed all others', () => c.snapshot('a2').members.length === 0);
   c.run(2.5 * HEARTBEAT_MS);
   c.kill('a2');
   c.run(2 * HEARTBEAT_MS);
-  return c.snapshot('a1').incarnation > inc ? [] : ['a1 does not know that it is called gone'];
+  return c.snapshot('a1').incarnation > inc ? [] : ['a1 does not know that it was removed'];
 }
 
-/** What the loss of any one disk would lose, looked for again and again. */
+/** Checks repeatedly what the loss of any single disk would lose. */
 function lossesIn(c: Cluster, ms: number, everyMs = 10): string[] {
   const linksOf = (url: string) => c.web.get(url) ?? [];
   for (let looked = 0; looked < ms; looked += everyMs) {
@@ -191,7 +191,7 @@ function lossesIn(c: Cluster, ms: number, everyMs = 10): string[] {
   return [];
 }
 
-/** A crawl of three that a fourth joins; until then nobody waits for it. */
+/** A crawl of three agents that a fourth joins. No agent waits for it before. */
 function threeOfFour(requests = 120): Cluster {
   const c = new Cluster({ ids: [...THREE, 'a4'], web: chainWeb(40, 30), seeds });
   for (const id of THREE) c.start(id);
@@ -199,7 +199,7 @@ function threeOfFour(requests = 120): Cluster {
   return c;
 }
 
-/** One that has not heard of a newcomer sends it URLs by way of the owner before (C6). */
+/** An agent that does not know a newcomer sends URLs for it to the previous owner. */
 function sentToTheOwnerBefore(): string[] {
   const c = threeOfFour();
   c.lose = (from, to, { type }) => {
@@ -210,7 +210,7 @@ function sentToTheOwnerBefore(): string[] {
   return lossesIn(c, 400);
 }
 
-/** A newcomer takes the place of a backup, and gets no rows for a while (C5). */
+/** A newcomer replaces a backup and receives no rows for a while. */
 function backupReplaced(): string[] {
   const c = threeOfFour();
   c.lose = (_, to, { type }) => to === 'a4' && type === 'ROWS';
@@ -218,7 +218,7 @@ function backupReplaced(): string[] {
   return lossesIn(c, 500);
 }
 
-/** A backup knows the one that takes its place, the owner does not yet (C5, D seed 502). */
+/** A backup knows the newcomer that replaces it, but the owner does not know it yet. */
 function ownerKnowsNoNewcomer(): string[] {
   const c = threeOfFour();
   c.lose = (_, to, { type }) => to === 'a1' && ['HEARTBEAT', 'HELLO', 'WELCOME'].includes(type);
@@ -226,7 +226,7 @@ function ownerKnowsNoNewcomer(): string[] {
   return lossesIn(c, 400);
 }
 
-/** A newcomer takes the place of backups, which return their copies; then it is gone (ADR 0014). */
+/** A newcomer replaces backups, which return their copies. Then it dies (ADR 0014). */
 function backupGivenUp(): string[] {
   const c = threeOfFour(900);
   c.start('a4');
@@ -237,9 +237,9 @@ function backupGivenUp(): string[] {
   return lossesIn(c, 100);
 }
 
-/** The backup of a host gets a page as done while that of another gets nothing (C3). */
+/** The backup of one host gets a page as done while the backup of another host gets nothing. */
 function oneBackupIsSlow(): string[] {
-  // Nobody waits for copies, so that the crawl goes on.
+  // No agent waits for copies, so that the crawl continues.
   const settings = () => ({ bounds: { ...BOUNDS, unreplicated: Infinity } });
   const c = crawling({ web: chainWeb(40, 30), settings });
   c.lose = (_, to, { type }) => to === 'a3' && type === 'ROWS';
@@ -247,7 +247,8 @@ function oneBackupIsSlow(): string[] {
 }
 
 /**
- * The backup that has replaced another lags behind; the first has gone before what it lacks (C1).
+ * A backup that replaced another lags behind. The first one dies before the second has the missing
+ * rows.
  */
 function halfCopied(): string[] {
   const host = hostOf(THREE, (order) => order.join() === 'a1,a2,a3');
@@ -273,8 +274,8 @@ function ownerOfAddressDies(): string[] {
   const c = crawling({ ipDelayMs: 40, addressOf: () => '192.0.2.1', requestMs });
   const owner = c.order('ip:192.0.2.1', THREE)[0]!;
   slow = true;
-  // Neither the request's agent nor the one that grants it the host's lease is the one to die.
-  c.runUntil('others have one open', () => {
+  // The agent that dies has neither the request nor the lease grant of the host.
+  c.runUntil('another agent has a request open', () => {
     const open = c.log.find(({ end }) => end > c.now + 3 * SUSPECT_MS);
     const [by, grantor] = open ? c.order(open.host, THREE) : [owner, owner];
     return by !== owner && grantor !== owner;
@@ -285,12 +286,12 @@ function ownerOfAddressDies(): string[] {
   return crowded(c.log, () => 'the only one', { delayMs: 40, toleranceMs: 0 });
 }
 
-/** Hosts go to one that joins, which leaves at once, and come back before their delay is over. */
+/** Hosts move to an agent that joins and leaves at once, and return before their delay is over. */
 function backWithinTheDelay(): string[] {
   const c = new Cluster({ ids: THREE, web: chainWeb(20, 6), seeds, delayMs: 4000, backups: 0 });
   c.start('a1');
   c.start('a2');
-  c.runUntil('the crawl is on its way', () => c.log.length >= 20, 600_000);
+  c.runUntil('the crawl is running', () => c.log.length >= 20, 600_000);
   try {
     for (let times = 0; times < 5; times++) {
       joinAndLeave(c, 'a3');
@@ -298,14 +299,14 @@ function backWithinTheDelay(): string[] {
     }
     c.runToEnd(1_000_000);
   } catch (error) {
-    return [`the agent fell: ${(error as Error).message}`];
+    return [`the agent failed: ${(error as Error).message}`];
   }
   const bad = [...c.agents.values()].filter(({ end }) => end?.code !== 0);
   const ends = bad.map(({ id, end }) => `${id} ended with ${end?.code}`);
   return [...ends, ...c.impolite(), ...missing(c.log, c.web.keys())];
 }
 
-/** Ten agents tell of three others at a time; nothing goes wrong, and nobody may be given up. */
+/** Ten agents repeat news of three others at a time. Without faults no agent may be removed. */
 function tellsInTurn(): string[] {
   const ids = Array.from({ length: 10 }, (_, k) => `a${k + 1}`);
   const settings = () => ({ bounds: { ...BOUNDS, news: 3 } });
@@ -315,27 +316,27 @@ function tellsInTurn(): string[] {
     for (const effect of effects) {
       if (effect.type !== 'send' || effect.envelope.message.type !== 'HEARTBEAT') continue;
       const { gone, news } = effect.envelope.message;
-      if (news.length > 4) givenUp.add(`${agent.id} tells of ${news.length} at once`);
+      if (news.length > 4) givenUp.add(`${agent.id} repeats news of ${news.length} agents at once`);
       for (const { id, inc } of gone) {
-        if (inc >= c.snapshot(id).incarnation) givenUp.add(`${agent.id} gave up ${id}`);
+        if (inc >= c.snapshot(id).incarnation) givenUp.add(`${agent.id} removed ${id}`);
       }
     }
   });
   c.startAll();
-  c.runUntil('all ended, or one gave up another', () => {
+  c.runUntil('all ended, or one removed another', () => {
     return givenUp.size > 0 || c.living().length === 0;
   });
   return [...givenUp, ...missing(c.log, c.web.keys())];
 }
 
 /**
- * Who grants the slots of an address is heard by nobody, but for its grants: the others give it up
- * while one of them has a long request open by such a grant (adr/0030).
+ * The grantor of an address loses all its heartbeats, but not its grants. The others remove it
+ * while one of them has a long request open under such a grant (adr/0030).
  */
 function granterUnheard(seed: number): string[] {
   let slow = false;
   const requestMs = () => (slow ? 5 * SUSPECT_MS : 30);
-  // The asker is the last to give up the one that it has its grant from.
+  // The asker is the last to remove the grantor of its permit.
   const patience = (id: AgentId) => ({ suspectAfterMs: SUSPECT_MS * (id === asker ? 1.6 : 1) });
   const address = '192.0.2.1';
   const order = new Cluster({ ids: THREE, web: new Map(), seeds }).order(`ip:${address}`, THREE);
@@ -344,7 +345,7 @@ function granterUnheard(seed: number): string[] {
     ...{ seed, ipDelayMs: 40, addressOf: () => address, requestMs, settings: patience },
   });
   slow = true;
-  c.runUntil('the asker has one open, on a host that would be the successor’s', () => {
+  c.runUntil('the asker has a request open to a host of the successor', () => {
     const open = c.log.find(({ end }) => end > c.now + 3 * SUSPECT_MS);
     if (!open) return false;
     const isIt = open.by === asker && c.order(open.host, THREE)[1] === successor;
@@ -356,7 +357,7 @@ function granterUnheard(seed: number): string[] {
   return crowded(c.log, () => 'the only one', { delayMs: 40, toleranceMs: 0 });
 }
 
-/** The owner of hosts dies that were told to be left alone for a while. */
+/** The owner of busy hosts dies during the wait that they named. */
 function ownerOfBusyHostsDies(): string[] {
   const waitMs = 10 * SUSPECT_MS;
   const isBusy = (host: string, url: string) => host !== 'h0.test' && url.endsWith('/p1');
@@ -372,10 +373,10 @@ function ownerOfBusyHostsDies(): string[] {
   c.kill(by);
   c.run(waitMs - 3 * HEARTBEAT_MS);
   const early = c.log.filter((visit) => visit.host === host && visit.start > end);
-  return early.map(({ url, start }) => `asked ${start - end} ms after it was busy: ${url}`);
+  return early.map(({ url, start }) => `requested ${start - end} ms after the busy answer: ${url}`);
 }
 
-/** By rule; those that are not here are found by the swarm. */
+/** Schedules by rule. The swarm covers the other rules. */
 export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   lease: partition,
   'abort-at-lapse': partitionWithSlowAnswers,
@@ -393,7 +394,7 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'numbers-stay': halfCopied,
   'marks-asked-again': backupGivenUp,
   'slots-end': ownerOfAddressDies,
-  // Which host the successor asks first is chance.
+  // The host that the successor requests first is random.
   'slots-leased': () => [1, 2, 3, 4].flatMap(granterUnheard),
   'round-told': lateForTheRound,
   'round-once': toldManyTimes,

@@ -1,17 +1,17 @@
-// The set-up that `scope-change.test.ts` and `slow/scope-change.test.ts` share.
+// The setup shared by `scope-change.test.ts` and `slow/scope-change.test.ts`.
 
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import type { Cluster } from './cluster.ts';
 
 export const IDS = ['a1', 'a2', 'a3'] as const;
 export const isOdd = (url: string) => /[13579]$/.test(url);
-/** Pages of even numbers, and none of the host h2.test. */
+/** Admits pages with even numbers, except those of the host h2.test. */
 export const NARROW: UrlScope = {
   covers: (host) => host !== 'h2.test',
   admits: (host, { url }) => host !== 'h2.test' && !isOdd(url),
 };
 
-/** All agents end at once and start again under another config. */
+/** Kills all agents at once and starts them again under another config. */
 export function restart(c: Cluster, scope: UrlScope): void {
   for (const { id } of c.living()) c.kill(id);
   c.scope = scope;

@@ -1,5 +1,5 @@
-// A scope that the operator narrows or widens between two starts of a cluster, on real cores: what is
-// queued is judged before each request, and what was skipped comes back.
+// The operator narrows or widens the scope between two starts of a cluster, on real cores. Queued
+// URLs are checked before each request, and skipped URLs return when the scope admits them again.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { crawling, endCodes } from './case-kit.ts';
 import { IDS, NARROW, restart, skippedByScope } from './scope-change-stage.ts';
 
 describe('a scope that changes', () => {
-  it('scope: narrowed, nothing that it excludes is asked for, by whichever agent', () => {
+  it('scope: after the scope is narrowed, no agent requests a URL outside it', () => {
     const c = crawling(IDS);
     restart(c, NARROW);
     const since = c.now;

@@ -1,4 +1,4 @@
-// The set-up that `stranger.test.ts` and `slow/stranger.test.ts` share.
+// The setup shared by `stranger.test.ts` and `slow/stranger.test.ts`.
 
 import assert from 'node:assert/strict';
 import type { AgentId, Message } from '../../agent/core/protocol/messages.ts';
@@ -32,7 +32,7 @@ export function assertUnharmed(c: Cluster, incs: readonly number[]): void {
   }
 }
 
-/** Says it to both in the middle of a crawl. */
+/** Sends the message to both agents in the middle of a crawl. */
 export function attacked(messageFor: (c: Cluster, to: AgentId) => Message): void {
   const c = crawling(IDS);
   const incs = IDS.map((id) => inc(c, id));

@@ -1,5 +1,5 @@
-// A stranger whose settings do not agree, and who knows the incarnations of the agents: by nothing that
-// it says is anything changed, and the agents name it.
+// A stranger with other settings that knows the incarnations of the agents. None of its messages
+// changes anything, and the agents name it.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ import { assertUnharmed, attacked, IDS, PAGES, say, ZZ } from './stranger-stage.
 
 describe('a stranger', () => {
   for (const name of ['zz', 'a2']) {
-    it(`cannot say to an agent that joins that the crawl is complete, as ${name}`, () => {
+    it(`cannot announce completion to a joining agent, as ${name}`, () => {
       const c = cluster(IDS);
       c.startAll();
       c.run(1);
@@ -25,7 +25,7 @@ describe('a stranger', () => {
     });
   }
 
-  it('is not answered before the agent has an incarnation', () => {
+  it('gets no answer before the agent has an incarnation', () => {
     const c = cluster(IDS);
     c.start('a1');
     const { core, effects } = c.agents.get('a1')!;
@@ -41,12 +41,12 @@ describe('a stranger', () => {
 
   const pause: Directive = { kind: 'pause', host: '', value: 1, n: 5, by: 'zz' };
 
-  it('cannot give an order by ORDERS', () =>
+  it('cannot give a directive by ORDERS', () =>
     attacked(() => ({ type: 'ORDERS', orders: [{ ...pause, kind: 'refresh', value: 5 }] })));
 });
 
-describe('an agent that is told of a higher incarnation of itself', () => {
-  /** A heartbeat of a2 with that news, from whom the test says. */
+describe('an agent that receives a report about a higher incarnation of itself', () => {
+  /** A heartbeat of a2 with this news, from the given sender. */
   function told(from: (c: Cluster) => { id: AgentId; inc: number }): Cluster {
     const c = crawling(IDS);
     const card = { id: 'a1', inc: inc(c, 'a1') + 5, capacity: 1, address: 'tcp://192.0.2.9:1' };
@@ -57,12 +57,12 @@ describe('an agent that is told of a higher incarnation of itself', () => {
     return c;
   }
 
-  it('by a member ends with 5: another process runs under its identifier', () => {
+  it('ends with 5 if a member reports it: another process runs under its identifier', () => {
     const c = told((at) => ({ id: 'a2', inc: inc(at, 'a2') }));
     assert.deepEqual(c.agents.get('a1')?.end?.code, 5);
   });
 
-  it('by one that is no member, though its settings agree, goes on, and names it', () => {
+  it('continues and names the sender if a non-member with the same settings reports it', () => {
     const c = told(() => ZZ);
     const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
     assert.deepEqual(named, ['zz news']);

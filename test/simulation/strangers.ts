@@ -1,7 +1,7 @@
-// In some crawls of the swarm a stranger speaks, to agents that start and to agents that crawl: it ends
-// them, gives orders, sends members off, invents others and later lives of the agents, and asks to be
-// let in, under its own name or that of a member, at an address where nobody is. It knows incarnations
-// and settings, but hears nothing that is sent to others. Nothing may come of it.
+// In some crawls of the swarm a stranger sends false messages to starting and crawling agents. It
+// announces completion and directives, reports removals, invents members and later incarnations,
+// and asks to join under its own name or a member's, at an address without an agent. It knows
+// incarnations and settings but receives no messages of others. It must have no effect.
 
 import type { AgentId, Message, News } from '../../agent/core/protocol/messages.ts';
 import { EPOCH } from './cluster.ts';
@@ -11,8 +11,8 @@ import { Random } from './random.ts';
 export const STRANGER: AgentId = 'zz';
 
 /**
- * Drawn apart from all other chance, so that no plan changes. Returns where an agent tells others of a
- * member that does not exist, as it comes to be found.
+ * Uses its own random source, so that no plan changes. Returns a list that receives an entry
+ * whenever an agent repeats news of a member that does not exist.
  */
 export function planStranger({ cluster, ids }: Plan, seed: number): readonly string[] {
   const random = new Random(seed * 15_485_863 + 11);
@@ -51,7 +51,7 @@ const order = { kind: 'pause', host: '', value: 1, n: 5, by: STRANGER } as const
 const welcome = { type: 'WELCOME', greeting: 'none', members: [], gone: [], orders: [] } as const;
 const QUIET = { idle: true, idleSince: 0, viewHash: '', gen: 0, suspects: [], orders: '' };
 
-/** Of one agent that it names. */
+/** False messages about one agent. */
 const CLAIMS: readonly ((of: News) => Message)[] = [
   () => ({ type: 'COMPLETE' }),
   () => ({ type: 'COMPLETE', greeting: 'none' }),

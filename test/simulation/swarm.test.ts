@@ -1,5 +1,5 @@
-// One seed of some kinds of the swarm; `run-swarm.ts` runs any number of all kinds, and `.ci/run` plays
-// these among its own.
+// One seed of some kinds of the swarm. `run-swarm.ts` runs any number of all kinds, and `.ci/run`
+// includes these seeds.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Kind } from './plan.ts';
@@ -9,7 +9,7 @@ import { runSwarm } from './swarm.ts';
 const kinds: readonly Kind[] = ['moves', 'faults', 'disks'];
 const seed = 1;
 
-describe('swarm: polite, complete and agreed, nothing lost with any disk', () => {
+describe('swarm: polite requests, complete crawls, equal views and no loss with any disk', () => {
   for (const kind of kinds) {
     it(`in a cluster of the kind ${kind}`, () => {
       assert.deepEqual(runSwarm(seed, kind).violations, [], replay(seed, kind));

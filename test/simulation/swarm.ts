@@ -1,7 +1,7 @@
-// The swarm: whole clusters of the real core over the real tables on virtual time, each drawn from
-// one seed, with faults; then everything heals, and the crawl must come to its end. Checkers look
-// at the web's log, at the state files and at what the agents say, while it runs and afterwards.
-// By hand and in CI: `run-swarm.ts`.
+// The swarm: whole clusters of the real core over real tables on virtual time, each drawn from one
+// seed, with faults. Then all faults end, and the crawl must finish. During the run and afterwards,
+// checkers inspect the web's log, the state files and the status of the agents. Run it manually or
+// in CI with `run-swarm.ts`.
 
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { crowded } from '../checkers/addresses.ts';
@@ -30,17 +30,19 @@ import { HEARTBEAT_MS, THREADS } from './process.ts';
 import { disobeyed } from './robots-web.ts';
 import { planStranger, STRANGER } from './strangers.ts';
 
-/** After the healing all living agents must have ended within this: some forty time-outs. */
+/** After the faults all living agents must end within this time: some forty timeouts. */
 const END_MS = 40 * SUSPECT_MS;
-/** Or within this, where all pages lie at one address, or hosts are waited for. */
+/** Longer, if all pages are at one address or hosts have long waits. */
 const SERIAL_END_MS = 400 * SUSPECT_MS;
-/** After the healing all must agree within this: three time-outs, the longest of them 1.6 times. */
+/**
+ * After the faults all views must agree within this time: three timeouts, the longest 1.6 times.
+ */
 const AGREE_MS = 5 * SUSPECT_MS;
-/** Clocks run apart by two per cent at most, and the timers round up. */
+/** Clocks differ by at most two per cent, and timers round up. */
 const TOLERANCE_SHARE = 0.05;
-/** So long before the first says COMPLETE the others may have said for the last time to be idle. */
+/** Time before the first COMPLETE in which the other agents may have last reported to be idle. */
 const AGREED_MS = 5 * HEARTBEAT_MS;
-/** Looks at all state files while the crawl runs. */
+/** Number of checks of all state files during the crawl. */
 const PROBES = 8;
 
 export interface Verdict {
@@ -126,11 +128,13 @@ function files({ cluster, away }: Plan): StateFiles {
   return new Map(left.map(([id, { db }]) => [id, db]));
 }
 
-/** At any moment: marks are kept, and no loss of as many disks as there are copies is a loss. */
+/**
+ * Holds at any moment: marks are kept, and losing as many disks as there are copies loses nothing.
+ */
 function probe(plan: Plan): string[] {
   const found = [...brokenRows(files(plan)), ...brokenMarks(files(plan), plan.setBack)];
   const { cluster, ids, away, backups } = plan;
-  // Who leaves counts until it has left; then its disk does not come back.
+  // A leaving agent counts until it has left. Then its disk does not return.
   const leaving = [...away].some((id) => cluster.agents.get(id)?.end === null);
   if (plan.spent || plan.loners.size > 0 || leaving || cluster.disks.size < ids.length)
     return found;
@@ -147,8 +151,8 @@ function agreement({ cluster, quorum, deadLinks }: Plan): string[] {
 }
 
 /**
- * Under `majority` an agent that was away when the others ended finds no majority any more and
- * waits for ever: nothing is asked of it.
+ * Under `majority` an agent that was absent when the others ended finds no majority any more and
+ * waits for ever, so it need not end.
  */
 function mustStillEnd(plan: Plan): readonly AgentId[] {
   const living = plan.cluster.living().map((a) => a.id);
@@ -166,7 +170,8 @@ function check(plan: Plan, incarnations: number): string[] {
   for (const { id, end } of cluster.agents.values()) {
     if (end && end.code !== 0) violations.push(`${id} ended with ${end.code}: ${end.reason}`);
   }
-  // What an agent settled while alone is on its disk only: gone, or away when the others ended.
+  // URLs that an agent settled while alone are only on its disk. That disk may be lost, or absent
+  // at the end.
   const without = absent(plan);
   const lost = (spent && loners.size > 0) || without.some((id) => loners.has(id));
   if (!lost && without.length <= plan.backups) {
@@ -179,7 +184,7 @@ function check(plan: Plan, incarnations: number): string[] {
   return [...violations, ...checkCopies(plan)];
 }
 
-/** No agent says what is false, whatever befalls the cluster, so nothing is refused as that. */
+/** No agent sends false messages under any fault, so none may be refused for one. */
 function accusations({ cluster }: Plan): string[] {
   return [...cluster.agents.keys()].flatMap((id) =>
     cluster
@@ -196,16 +201,16 @@ function atAddresses({ cluster }: Plan): string[] {
 }
 
 /**
- * As many pages as the limit, or all: fewer are a violation always. More were fetched where an
- * agent went down with what it had not copied, or one side of a partition did not know of the
- * other's; without either none is.
+ * As many pages as the limit, or all; fewer are always a violation. More were fetched only if an
+ * agent died with uncopied pages, or if one side of a partition did not know the pages of the
+ * other.
  */
 function besideLimit(plan: Plan, pagesMax: number, incarnations: number): string[] {
   const { cluster, split, quorum, away } = plan;
   const { size } = cluster.fetched();
   const whole = Math.min(pagesMax, cluster.web.size);
   if (size < whole) return [`only ${size} pages of ${whole} were fetched`];
-  // A round that is begun again counts anew.
+  // A refresh starts a new count.
   if ((split && quorum === 'none') || plan.refreshedAt !== null) return [];
   const losses = incarnations - cluster.agents.size + away.size;
   const most = pagesMax + 2 * THREADS * losses;
@@ -213,22 +218,24 @@ function besideLimit(plan: Plan, pagesMax: number, incarnations: number): string
 }
 
 /**
- * Whom those did without who agreed on the end, or ended first: more than there are copies may have
- * work (D3).
+ * The agents that were absent when the others agreed on the end, or when the first one ended. If
+ * there are more of them than copies, they may have work.
  */
 function absent(plan: Plan): AgentId[] {
   const left = (id: AgentId) => plan.cluster.agents.get(id)?.end?.code === 0;
   return plan.ids.filter((id) => !wasThere(plan, id) && !(plan.away.has(id) && left(id)));
 }
 
-/** When they agreed on the end, and still when the first of them ended. */
+/**
+ * Whether the agent was present at the agreement on the end, and still when the first agent ended.
+ */
 function wasThere(plan: Plan, id: AgentId): boolean {
   const members = endedFirst(plan)?.members ?? plan.ids;
   return members.includes(id) && plan.completeBy.includes(id);
 }
 
 function endedFirst({ cluster, away }: Plan) {
-  // Not those who were told so on their return: they had been given up.
+  // Excludes agents that learned of the end when they returned: they had been removed.
   const saw = (reason: string) => reason === 'the crawl is complete';
   const ended = [...cluster.agents.values()].filter(
     (a) => a.end?.code === 0 && saw(a.end.reason) && !away.has(a.id),
@@ -236,15 +243,15 @@ function endedFirst({ cluster, away }: Plan) {
   return ended.map((a) => a.end!).sort((a, b) => a.at - b.at)[0];
 }
 
-/** As those left it who ended first. */
+/** Checks the copies as the first agents to end left them. */
 function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
   const members = endedFirst(plan)?.members;
   if (!members) return [];
-  // Those who were away then go on, or have gone on, and move what they have.
+  // Agents that were absent then continue, or have continued, and move their rows.
   if (ids.some((id) => !away.has(id) && !wasThere(plan, id))) return [];
-  // What befell one when the words that all were idle were on their way is not waited for: the loss
-  // of a disk, an order for a new round.
+  // A disk loss or a refresh that happened while the last idle reports were on their way is not
+  // waited for.
   const agreedAt = plan.completeAt - AGREED_MS;
   if (ids.some((id) => (cluster.lostAt.get(id) ?? 0) > agreedAt)) return [];
   if ((plan.refreshedAt ?? 0) > agreedAt) return [];

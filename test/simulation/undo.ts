@@ -1,5 +1,5 @@
-// How a rule is taken away for a while: by replacing a method, or by changing or swallowing what
-// the agents send. Each gives the function that puts things back.
+// Removes a rule for a while, by replacing a method, or by changing or dropping messages. Each
+// function returns the function that restores the original.
 
 import type { Message } from '../../agent/core/protocol/messages.ts';
 import { Cluster } from './cluster.ts';
@@ -19,7 +19,7 @@ export function replace<T extends object, K extends keyof T>(
   };
 }
 
-/** The same for what is read like a field. */
+/** Like `replace`, for a property with a getter. */
 export function replaceRead<T extends object, K extends keyof T & string>(
   target: T,
   name: K,
@@ -34,7 +34,7 @@ export function replaceRead<T extends object, K extends keyof T & string>(
 
 type Of<T extends Message['type']> = Extract<Message, { type: T }>;
 
-/** Messages of the type go out as `change` gives them; null: they do not. */
+/** Sends messages of this type as `change` returns them; null: drops them. */
 export function changeSent<T extends Message['type']>(
   type: T,
   change: (message: Of<T>, cluster: Cluster, agent: Running, to: string) => Of<T> | null,
@@ -48,7 +48,7 @@ export function changeSent<T extends Message['type']>(
   });
 }
 
-/** Of each list part or yield the first goes out, and what is sent again does not. */
+/** Sends each list part or yield once, and drops repetitions. */
 export function once(type: 'YIELD' | 'LIST'): Undo {
   const seen = new Set<string>();
   return replace(Cluster.prototype, 'send', (was) => {

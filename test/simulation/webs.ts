@@ -1,5 +1,5 @@
-// Shapes of webs for the simulated cluster, pages such as `http://h1.test/p1` with their links, and
-// what such a web answers.
+// Webs for the simulated cluster: pages such as `http://h1.test/p1` with their links, and the
+// answers of these pages.
 
 import type { PageRequest } from '../../agent/core/protocol/effects.ts';
 import type { PageRow } from '../../agent/core/protocol/messages.ts';
@@ -12,7 +12,7 @@ import { forbiddenAt, type RobotsLeads, robotsFile } from './robots-web.ts';
 /** Links of each page. */
 export type Web = ReadonlyMap<string, readonly string[]>;
 
-/** A server that has enough, with the wait that it names. */
+/** The answer of a busy server, with the wait that it names. */
 export interface Busy {
   readonly status: 429 | 503;
   readonly retryAfterMs: number | null;
@@ -20,7 +20,10 @@ export interface Busy {
 
 const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
 
-/** Hosts h0…, each a chain of pages with a branch to the next host: one way in for each page. */
+/**
+ * Hosts h0, h1 and so on. Each is a chain of pages with a branch to the next host, so each page has
+ * one way in.
+ */
 export function chainWeb(hosts: number, pages: number): Map<string, string[]> {
   const web = new Map<string, string[]>();
   for (let h = 0; h < hosts; h++) {
@@ -36,7 +39,7 @@ export function chainWeb(hosts: number, pages: number): Map<string, string[]> {
   return web;
 }
 
-/** A tree of pages over all hosts, long rather than wide: every page has one way in. */
+/** A tree of pages over all hosts, long rather than wide. Every page has one way in. */
 export function drawWeb(random: Random, hosts: number, pages: number): Map<string, string[]> {
   const rest: string[] = [];
   for (let h = 0; h < hosts; h++) {
@@ -53,8 +56,8 @@ export function drawWeb(random: Random, hosts: number, pages: number): Map<strin
 }
 
 /**
- * Further links between the pages, as real sites have them: most URLs are found again after their
- * owners took them. Pages without links stay as they are, for they name what is forbidden.
+ * Adds links between the pages, as on real sites, so that most URLs are found again after their
+ * owners accepted them. Pages without links stay unchanged, because they name forbidden URLs.
  */
 export function addCrossLinks(web: Map<string, string[]>, random: Random): void {
   const all = [...web.keys()];
@@ -64,12 +67,12 @@ export function addCrossLinks(web: Map<string, string[]>, random: Random): void 
   }
 }
 
-/** A port at which nobody is asked: what lies there is skipped at once. */
+/** A forbidden port. URLs with this port are skipped at once. */
 const REFUSED_PORT = 25;
 
 /**
- * A page that costs a lot: so many more links, to one host or to several. They are skipped where
- * they are recorded, so they take work, rows, copies and messages, and no requests.
+ * Makes a page expensive: adds links to one host or several. These URLs are skipped when they are
+ * recorded, so they need work, rows, copies and messages, but no requests.
  */
 export function addManyLinks(web: Map<string, string[]>, random: Random, count: number): void {
   const pages = [...web].filter(([, named]) => named.length > 0);
@@ -82,7 +85,10 @@ export function addManyLinks(web: Map<string, string[]>, random: Random, count: 
   }
 }
 
-/** Every page links to the next one of each host: whoever takes a host over has work on it. */
+/**
+ * Every page links to the next page of each host, so an agent that takes over a host has work on
+ * it.
+ */
 export function denseWeb(hosts: number, pages: number): Map<string, string[]> {
   const web = new Map<string, string[]>();
   for (let p = 0; p < pages; p++) {
@@ -96,7 +102,7 @@ export function denseWeb(hosts: number, pages: number): Map<string, string[]> {
   return web;
 }
 
-/** `root` is a page that every page names. */
+/** `root` is a page to which every page links. */
 interface Answering {
   readonly web: Web;
   readonly root: string | undefined;
@@ -111,8 +117,8 @@ interface Answering {
 }
 
 /**
- * The last pages name one that robots.txt forbids: it is skipped, the host's last deed. And every
- * page names the root, which is known: that costs its owner an acknowledgement.
+ * The last pages link to a URL that robots.txt forbids: skipping it is the last event of the host.
+ * Every page links to the root, which is known, so its owner sends an acknowledgement.
  */
 export function answerTo(request: PageRequest, answering: Answering): Outcome {
   const { web, root, endedAt, durationMs, hasTrouble, busy, odd, oddPages, leads } = answering;
@@ -128,7 +134,7 @@ export function answerTo(request: PageRequest, answering: Answering): Outcome {
         : robotsFile(request.host, leads),
     };
   }
-  // Nothing ever changes here: who knows the page is told so, and nothing else.
+  // Pages never change, so a conditional request always gets this answer.
   if (request.previous?.etag !== undefined) return unchanged(request.previous, common);
   const named = web.get(request.url) ?? [];
   const urls = named.length > 0 ? named : forbiddenAt(request.host, leads);

@@ -1,6 +1,6 @@
-// How much work a turn of a simulated agent is, in units that no machine's speed changes: rows that
-// its statements read or wrote, and look-ups in the ring. One unit stands for some microseconds of a
-// real agent, so that the cost of a turn can be part of virtual time, and a turn that would hold up
+// Counts the work of a turn of a simulated agent, in units that do not depend on the machine: rows
+// that its statements read or wrote, and look-ups in the ring. A unit stands for some microseconds
+// of a real agent. So the cost of a turn becomes part of virtual time, and a turn that would delay
 // the heartbeats of a real agent fails a test at once.
 
 import type { Statement } from 'better-sqlite3';
@@ -8,14 +8,14 @@ import type { TurnSlice } from '../../agent/core/protocol/backlog.ts';
 import type { Connection } from '../../agent/storage/encoding/connection.ts';
 import type { Assignment } from '../../assignment/assignment.ts';
 
-/** Inserting a link costs three units and 15 microseconds of a core of this class of machines. */
+/** Inserting a link costs three units and 15 microseconds on a core of current servers. */
 const UNITS_PER_MS = 200;
-/** A look-up in the ring takes a microsecond. */
+/** A look-up in the ring takes one microsecond. */
 const LOOKUP = 0.2;
 
-/** No turn may be more: 100 milliseconds. */
+/** Maximum work of a turn: 100 milliseconds. */
 export const TURN_UNITS_MAX = 100 * UNITS_PER_MS;
-/** The inputs of a turn, and its share of the backlog, are each 10 milliseconds. */
+/** The inputs of a turn and its share of the backlog may take 10 milliseconds each. */
 export const SLICE_UNITS = 10 * UNITS_PER_MS;
 
 type Counted = Pick<Statement, 'run' | 'get' | 'all' | 'iterate' | 'pluck'>;
@@ -27,12 +27,12 @@ export class Work {
     return this.#units;
   }
 
-  /** What a turn of so many units takes of virtual time. */
+  /** Virtual time of a turn with the given units. */
   static msOf(units: number): number {
     return units / UNITS_PER_MS;
   }
 
-  /** The connection, with each row of its statements counted here. */
+  /** Wraps the connection, so that each row of its statements is counted. */
   counted(db: Connection): Connection {
     return new Proxy(db, {
       get: (target, name) => {
@@ -76,7 +76,7 @@ export class Work {
     return counted;
   }
 
-  /** The ring, with each look-up counted here. */
+  /** Wraps the ring, so that each look-up is counted. */
   countedRing(ring: Assignment): Assignment {
     return {
       owner: (host) => {
@@ -90,7 +90,7 @@ export class Work {
     };
   }
 
-  /** A slice of so many units. */
+  /** A slice of the given units. */
   slice(units: number): TurnSlice {
     let end = 0;
     return {

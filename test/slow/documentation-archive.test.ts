@@ -1,6 +1,6 @@
-// Archives of real pages: what three agents wrote of two documentation trees is read by warcio to
-// the last record and judged byte by byte; then every page is replayed from the place that its row
-// names, and equals the file that nginx had on its disk, or nginx's own answer where it has none.
+// Archives of real pages. Three agents crawl two documentation trees; warcio reads the archives to
+// the last record and checks every byte. Then every page is replayed from the place in its row and
+// must equal the file that nginx served, or nginx's own error page.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -11,12 +11,12 @@ import { type ArchivedPage, archivedPageColumns, Replay } from '../unit/archive/
 import { assertAccounted, crawlWithUbiring, siteNeeds, startSite } from './documentation-site.ts';
 import { has } from './programs.ts';
 
-/** Pages with status 200 of both trees, and such as lead nowhere. */
+/** Pages of both trees with status 200, and pages that do not exist. */
 const pagesMin = 1_200;
 const missingMin = 300;
 
 for (const compression of ['gzip', 'zstd']) {
-  test(`documentation: archives of ${compression} replay every page, byte for byte as on disk`, {
+  test(`documentation: archives of ${compression} replay every page byte for byte`, {
     timeout: 300_000,
   }, async (t) => {
     if (!has(t, siteNeeds)) return;
@@ -41,15 +41,15 @@ for (const compression of ['gzip', 'zstd']) {
     const { files, uris, revisits, compressed } = replay;
     t.diagnostic(JSON.stringify({ ...count, files, exchanges: uris.length, revisits, compressed }));
     assert.ok(count.found >= pagesMin && count.missing >= missingMin, JSON.stringify(count));
-    assert.ok(files > 3, 'files end at their size');
-    assert.ok(revisits > 0, 'pages that are alike are archived once');
-    assert.ok(compressed > pagesMin / 3, 'one server compresses');
-    assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is there once');
+    assert.ok(files > 3, 'files end at their maximum size');
+    assert.ok(revisits > 0, 'equal pages are archived once');
+    assert.ok(compressed > pagesMin / 3, 'one server compresses its pages');
+    assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is archived once');
     t.diagnostic(JSON.stringify(await assertAccounted(crawl, site.asked(), uris)));
   });
 }
 
-/** What nginx says by itself, such as that there is no such page. */
+/** nginx's own answer, such as its page for status 404. */
 async function answerOf(url: string, status: number): Promise<Buffer> {
   const answer = await fetch(url, { redirect: 'manual' });
   assert.equal(answer.status, status, url);

@@ -1,7 +1,7 @@
-// Two documentation trees that nobody here wrote, as Debian packages them, served by nginx on two
-// loopback addresses, and a crawl of both by three agents. nginx compresses the pages of the second
-// tree, so that its answers are those of most servers. For the slow suites that compare the crawl
-// with another crawler's, and its archives with the files on disk.
+// Two documentation trees from Debian packages, served by nginx on two loopback addresses, and a
+// crawl of both by three agents. nginx compresses the pages of the second tree, as most servers do.
+// The slow suites compare the crawl with that of another crawler, and the archives with the files
+// on disk.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const main = resolve(import.meta.dirname, '../../agent/main.ts');
 
 const userAgent = 'ubiring-documentation';
 
-/** Takes ten seconds on two free cores, most of them politeness. */
+/** The crawl takes ten seconds on two free cores, mostly because of politeness. */
 const ubiringMsMax = 180_000;
 
 interface Tree {
@@ -50,13 +50,13 @@ export const siteNeeds: readonly Need[] = [
 export interface DocumentationSite {
   /** The first page of each tree. */
   readonly seeds: readonly string[];
-  /** By nginx's log what ubiring asked for so far: address and path of each request. */
+  /** The requests of ubiring so far in nginx's log: address and path of each. */
   asked(): string[];
-  /** The file that nginx answers with, for a URL that it answers with 200. */
+  /** The file behind a URL that nginx answers with 200. */
   fileOf(url: string): string;
 }
 
-/** Serves both trees until the test has ended; writes only into the directory. */
+/** Serves both trees until the end of the test. Writes only into the directory. */
 export async function startSite(t: TestContext, directory: string): Promise<DocumentationSite> {
   const port = await freePort();
   const errors = join(directory, 'error.log');
@@ -68,7 +68,7 @@ export async function startSite(t: TestContext, directory: string): Promise<Docu
   for (let tries = 0; ; tries++) {
     const answer = await fetch(seeds[0]!, { method: 'HEAD' }).catch(() => null);
     if (answer?.ok) break;
-    // Only then: before nginx has begun, there is no such file.
+    // Read only now, because the file does not exist before nginx starts.
     if (tries === 200) assert.fail(`nginx does not serve: ${readFileSync(errors, 'utf8')}`);
     await pause(50);
   }
@@ -116,7 +116,7 @@ function nginxConfig(directory: string, port: number): string {
     }`;
 }
 
-/** A finished crawl: its data directory, and what `ubiring query` says of it. */
+/** A finished crawl: its data directory and access to `ubiring query`. */
 export interface FinishedCrawl {
   readonly dataDir: string;
   query<Row>(sql: string): Promise<Row[]>;
@@ -157,10 +157,10 @@ async function ubiring(...args: readonly string[]): Promise<Finished> {
 }
 
 /**
- * By nginx's word every request is accounted for: as many went to a place as `urls` has it, but for
- * requests that the agents tell they gave up while they were open, which nginx may have answered.
+ * Asserts that nginx's log agrees with `urls`, the fetched ones. Only requests that the agents
+ * aborted may be in the log in addition.
  *
- * @returns how many requests were given up, and how many of them nginx answered
+ * @returns the number of aborted requests, and how many of them nginx answered
  */
 export async function assertAccounted(
   crawl: FinishedCrawl,
@@ -179,10 +179,10 @@ export async function assertAccounted(
   );
   const all = JSON.stringify({ differing, aborts });
   const unasked = differing.filter(([, count]) => count < 0);
-  assert.equal(unasked.length, 0, `nginx was never asked for some: ${all}`);
+  assert.equal(unasked.length, 0, `nginx never received some requests: ${all}`);
   const again = differing.reduce((sum, [, count]) => sum + count, 0);
   const givenUp = aborts.reduce((sum, { detail }) => sum + JSON.parse(detail).requests, 0);
-  assert.ok(again <= givenUp, `nginx was asked more often than is accounted for: ${all}`);
+  assert.ok(again <= givenUp, `nginx received more requests than are accounted for: ${all}`);
   return { givenUp, again };
 }
 

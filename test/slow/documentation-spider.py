@@ -1,6 +1,6 @@
-# The independent crawler of documentation.test.ts: Scrapy's own spider and link extractor as they
-# come, on the hosts of the seeds. Writes one JSON line a response, errors included.
-#   python3 documentation-spider.py OUT SEED...
+# The independent crawler of documentation.test.ts: Scrapy's standard spider and link extractor on
+# the hosts of the seeds. Writes one JSON line for each response, errors included.
+# python3 documentation-spider.py OUT SEED...
 import json
 import sys
 from urllib.parse import urlsplit

@@ -1,7 +1,7 @@
-// The proof on real input: two documentation trees that nobody here wrote, served by nginx on two
-// loopback addresses, are crawled by three agents and by Scrapy from the same seeds. Both must come
-// to the same URLs with the same answers, but for the differences that docs/REAL-CRAWL.md explains;
-// and by nginx's own log every URL was asked for once.
+// Proof on real input: three agents and Scrapy crawl two documentation trees from Debian, served by
+// nginx on two loopback addresses, from the same seeds. Both must reach the same URLs with the same
+// answers, except for the differences that docs/REAL-CRAWL.md explains, and nginx's log must show
+// each URL once.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ const needs: readonly Need[] = [
   { name: 'Scrapy', check: [python, '-c', 'import scrapy'], debianPackage: 'python3-scrapy' },
 ];
 
-/** What only one of the two asks for, and may: each with its paragraph in docs/REAL-CRAWL.md. */
+/** Requests that only one of the two makes. docs/REAL-CRAWL.md explains each in a paragraph. */
 const explained: readonly { by: 'ubiring' | 'scrapy'; path: string; why: string }[] = [
   {
     by: 'scrapy',
@@ -27,9 +27,9 @@ const explained: readonly { by: 'ubiring' | 'scrapy'; path: string; why: string 
   },
 ];
 
-/** Pages of both trees: enough that an empty or half crawl cannot pass for agreement. */
+/** Minimum pages of both trees, so that an empty or partial crawl fails. */
 const pagesMin = 1_200;
-/** It takes two minutes on two cores. */
+/** The crawl of Scrapy takes two minutes on two cores. */
 const scrapyMsMax = 600_000;
 
 interface Answer {
@@ -37,7 +37,7 @@ interface Answer {
   readonly isHtml: boolean;
 }
 
-test('documentation: three agents and Scrapy come to the same pages, each asked for once', {
+test('documentation: three agents and Scrapy reach the same pages, each requested once', {
   timeout: 900_000,
 }, async (t) => {
   if (!has(t, needs)) return;
@@ -61,7 +61,7 @@ test('documentation: three agents and Scrapy come to the same pages, each asked 
     return other && (other.status !== answer.status || other.isHtml !== answer.isHtml);
   });
   assert.deepEqual(answers, []);
-  // An explanation that explains nothing any more is to be taken out.
+  // Explanations without an effect must be removed.
   const used = explained.filter(({ path }) => [...scrapy.keys()].some((url) => url.endsWith(path)));
   assert.deepEqual(used, explained);
   const asked = site.asked().filter((place) => !place.endsWith('/robots.txt'));

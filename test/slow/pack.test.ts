@@ -1,7 +1,7 @@
-// The package as strangers get it: packed, installed into an empty directory far from the checkout,
-// and used through its command. What only shows there: TypeScript that Node refuses to run below
-// node_modules, files that were not packed, paths that start from the checkout, dependencies that
-// are only devDependencies, parse threads and agents started by a file name with another ending.
+// The package as users get it: packed, installed into an empty directory outside the checkout, and
+// used through its command. Faults that only show there: TypeScript that Node.js refuses to run
+// below node_modules, files that were not packed, paths into the checkout, runtime dependencies
+// listed as devDependencies, parse threads and agents started by a name with another extension.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
@@ -39,10 +39,13 @@ function run(
   });
 }
 
-/** Where packages come from is the machine's business; all else that npm says is the checkout's. */
+/**
+ * npm variables of the machine that tell where packages come from. All others belong to the
+ * checkout.
+ */
 const npmNames = new Set(['npm_config_registry', 'npm_config_cache', 'npm_config_userconfig']);
 
-/** The environment of a stranger: nothing of the npm script that may run this test. */
+/** The environment of a user, without the variables of the npm script that may run this test. */
 function strangersEnv(node: string): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('npm_') || npmNames.has(name),
@@ -51,7 +54,7 @@ function strangersEnv(node: string): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), PATH: path, NO_COLOR: '1' };
 }
 
-/** npm as the machine has it, on the machine's own Node: not on the one of this checkout. */
+/** The machine's own npm and Node.js, not those of this checkout. */
 function npmEnv(): NodeJS.ProcessEnv {
   const ofCheckout = join(root, 'node_modules');
   const folders = (process.env.PATH ?? '').split(delimiter);
@@ -59,7 +62,7 @@ function npmEnv(): NodeJS.ProcessEnv {
   return { ...strangersEnv(process.execPath), PATH: path };
 }
 
-/** A Node older than 24 on the path, if there is one. */
+/** A Node.js older than 24 on the PATH, if there is one. */
 async function olderNode(): Promise<string | null> {
   const folders = (process.env.PATH ?? '').split(delimiter);
   for (const node of new Set(folders.map((folder) => join(folder, 'node')))) {
@@ -94,7 +97,7 @@ describe('the package, installed elsewhere', () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  it('holds the compiled program, its licence and its documents, and nothing of the tests', () => {
+  it('contains the compiled program, its licence and its documents, and no tests', () => {
     const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
       .map((file) => file.replaceAll('\\', '/'))
       .filter((file) => !file.startsWith('node_modules/'));
@@ -116,7 +119,7 @@ describe('the package, installed elsewhere', () => {
     assert.deepEqual(foreign, []);
   });
 
-  it('tells its commands and its version', async () => {
+  it('prints its commands and its version', async () => {
     const help = await ubiring('--help');
     assert.equal(help.code, 0, help.stderr);
     for (const command of ['launch', 'agent', 'status', 'query', 'owner', 'ring', 'stop', 'kill']) {
@@ -126,7 +129,7 @@ describe('the package, installed elsewhere', () => {
     assert.equal((await ubiring('--version')).stdout.trim(), version);
   });
 
-  it('checks the config that comes with it, and computes owners', async () => {
+  it('checks the example config of the package, and computes owners', async () => {
     const example = join(installed, 'config/example.yaml');
     const checked = await ubiring('config', 'check', example);
     assert.equal(checked.code, 0, checked.stderr);
@@ -137,7 +140,7 @@ describe('the package, installed elsewhere', () => {
     assert.deepEqual([host, order.toSorted()], ['example.org', ['a1', 'a2']]);
   });
 
-  it('launches a cluster that crawls to completion, as the web server sees it', async () => {
+  it('launches a cluster that completes a polite crawl, according to the web server', async () => {
     const shares = { flaky: 0, slow: 0 };
     const web = await startWeb({ hosts: 8, pages: 10, seed: 3, port: 0, net, shares });
     try {
@@ -164,7 +167,7 @@ describe('the package, installed elsewhere', () => {
     }
   });
 
-  it('its types serve a TypeScript program', async () => {
+  it('provides types for a TypeScript program', async () => {
     const program = [
       "import { Ring } from 'ubiring/dist/assignment/ring.js';",
       "import { type RunningAgent, startAgent } from 'ubiring/dist/agent/agent.js';",
@@ -181,7 +184,7 @@ describe('the package, installed elsewhere', () => {
     assert.equal(compiled.code, 0, compiled.stdout);
   });
 
-  it('says on an older Node, in one line, that Node 24 is needed', async (t) => {
+  it('prints one line on an older Node.js: Node 24 is needed', async (t) => {
     const node = await olderNode();
     if (node === null) return t.skip('no Node older than 24 on the path');
     const command = join(installed, 'bin/ubiring.js');

@@ -1,25 +1,24 @@
-// What the slow suites need of the machine, and how they run it: other people's programs and trees,
-// which a developer's machine may lack and a build machine must have, and processes that take longer
-// than those of the quick suites.
+// The programs and files of others that the slow suites need, and functions to run them. A
+// developer's machine may lack them, a build machine must have them.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 
-/** A program that a suite needs: how to see that it is there, and what to install if not. */
+/** A program that a suite needs: how to detect it, and which package contains it. */
 export interface Need {
   readonly name: string;
-  /** A command that ends with 0 where it is there, or a path that then exists. */
+  /** A command that exits with 0 if it is present, or a path that then exists. */
   readonly check: readonly string[] | string;
   readonly debianPackage: string;
 }
 
-/** Debian's own Python: packages of the system are not seen by another one on the PATH. */
+/** Debian's own Python, because another one on the PATH does not see the packages of the system. */
 export const python = '/usr/bin/python3';
 
 /**
- * Whether all that is needed is here. Where it is not, the test is skipped, or, on a build machine
- * (`CI` is set), fails: a suite that quietly stops running there proves nothing any more.
+ * Whether all needs are met. If not, the test is skipped, or fails on a build machine (`CI` is
+ * set), because a suite that silently stops running there proves nothing.
  */
 export function has(t: TestContext, needs: readonly Need[]): boolean {
   const missing = needs.filter(({ check }) => !isHere(check));
@@ -44,7 +43,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Runs a program to its end; after `limitMs` it is killed, and its code is then null. */
+/** Runs a program to its end. After `limitMs` it is killed, and its code is null. */
 export function finish(
   program: string,
   args: readonly string[],
@@ -68,7 +67,7 @@ export function finish(
   });
 }
 
-/** Starts a program that serves until the test has ended. */
+/** Starts a program that runs until the end of the test. */
 export function serve(t: TestContext, program: string, args: readonly string[]): ChildProcess {
   const child = spawn(program, args, { stdio: 'ignore' });
   const gone = new Promise((resolve) => child.once('close', resolve));

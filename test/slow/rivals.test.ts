@@ -1,6 +1,5 @@
-// The comparison with other crawlers on a web of 60 pages: that it still runs, and that ubiring and
-// the bare loops fetch every page in it, each once. Its figures are the subject of
-// docs/BENCHMARKS.md, not of a test.
+// The comparison with other crawlers still runs, and ubiring and the bare loops fetch each page of
+// its web once. docs/BENCHMARKS.md, not a test, discusses its figures.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -32,7 +31,7 @@ test('rivals: ubiring and the bare loops fetch the whole web, and every crawl ha
     assert.deepEqual(failures, [], id);
     assert.equal(crawls.length, 1, id);
     assert.ok((crawls[0]?.cpuMs ?? 0) > 0, id);
-    // The pages, and robots.txt of each host where it is asked for.
+    // The pages, and robots.txt of each host for crawlers that request it.
     const requests = id.startsWith('ubiring') ? 66 : 60;
     assert.equal(crawls[0]?.requests, requests, id);
   }

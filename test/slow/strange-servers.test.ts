@@ -1,6 +1,6 @@
-// Hosts that fail in every way that is worth another attempt, crawled to the end: the waits of 10, 60
-// and 300 s are part of the product and not to be configured, so this takes seven minutes. Each
-// host must end as a recorded failure with its code, and the crawl with 0.
+// Hosts with every failure that is worth a retry, crawled to the end. The waits of 10, 60 and 300 s
+// are fixed in the product, so the test takes seven minutes. Each host must end as a recorded
+// failure with its code, and the crawl with 0.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,12 +11,14 @@ import { type HostName, startStrangeServer } from '../integration/strange-server
 import { finish } from './programs.ts';
 
 const main = resolve(import.meta.dirname, '../../agent/main.ts');
-/** Above the sum of the waits (370 s), four time-outs of 4 s, and a busy machine. */
+/**
+ * More than the sum of the waits (370 s), four timeouts of 4 s, and the delays of a busy machine.
+ */
 const crawlMsMax = 600_000;
-/** One and three more. */
+/** One attempt and three retries. */
 const attempts = 4;
 
-/** What is recorded of each host: a code where no whole response came, else the status. */
+/** The record of each host: an error code if no complete response arrived, else the status. */
 const endings = {
   drip: 'total_timeout',
   silent: 'response_timeout',
@@ -30,7 +32,7 @@ const endings = {
   broken: '500',
 } satisfies Partial<Record<HostName, string>>;
 
-test('completion: hosts that fail for good end as recorded failures after all attempts, and the crawl with 0', {
+test('completion: hosts that fail for good end as recorded failures, and the crawl ends with 0', {
   timeout: crawlMsMax + 60_000,
 }, async (t) => {
   const server = await startStrangeServer();
@@ -40,7 +42,7 @@ test('completion: hosts that fail for good end as recorded failures after all at
     rmSync(directory, { recursive: true, force: true });
   });
   const names = Object.keys(endings) as (keyof typeof endings)[];
-  // Nobody listens there: the server has addresses of its own only.
+  // No server listens there, because this one has its own addresses only.
   const unreachable = `${server.origin('good').replace('127.43.0.', '127.43.1.')}/`;
   const seeds = [...names.map((name) => `${server.origin(name)}/`), unreachable];
   const config = join(directory, 'crawl.json');

@@ -1,6 +1,6 @@
-// One host of twenty tortures the crawler with everything it has; the other nineteen must not
-// notice. A crawl by the real command is timed at the servers, without the torturer and with it,
-// by turns, and the best of each is compared.
+// One of twenty hosts sends the crawler every torture case, which must not slow down the other
+// nineteen. The servers time a crawl by the real command alternately without and with the torturer,
+// and the test compares the best of each.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -17,14 +17,14 @@ const PLAYABLE = /^(?:send|send_b64|repeat|randomBytes|close|bytes|everyMs|delay
 const hosts = 19;
 const pagesOfHost = 40;
 /**
- * Long enough that the delay alone bounds the pace, also of a machine that others keep busy: with 40 ms
- * and six busy loops on two cores it was half, and the share left to chance.
+ * Long enough that only the delay bounds the pace, even on a busy machine. With 40 ms and six busy
+ * loops on two cores the pace was half, and the share was random.
  */
 const hostDelayMs = 150;
 const rounds = 2;
-/** The issue's: what is left of the throughput. */
+/** The share of the throughput that must remain. */
 const shareMin = 0.9;
-/** Above what an agent has when it has started: a few bodies at once, buffers, garbage. */
+/** Allowed growth after the start: a few bodies at once, buffers and garbage. */
 const growthBytesMax = 200 * 1024 ** 2;
 
 interface Row {
@@ -32,7 +32,7 @@ interface Row {
   readonly steps: readonly Step[];
 }
 
-/** The published rows that one connection can play, else the repository's own. */
+/** The published cases that one connection can play, else those of this repository. */
 function rowsToPlay(): readonly Row[] {
   if (!existsSync(FILE)) return FETCHER_ROWS.map(({ steps }, at) => ({ id: `own-${at}`, steps }));
   const rows = JSON.parse(readFileSync(FILE, 'utf8')) as Row[];
@@ -48,7 +48,7 @@ function html(body: string): Step[] {
   return [{ send: head + body }, { close: 'hang' }];
 }
 
-/** `/` links to every row; `/ID` plays it; there is no robots.txt. */
+/** The torturer: `/` links to every case, `/ID` plays it, and there is no robots.txt. */
 function torturer(): Promise<ScriptedServer> {
   const byPath = new Map(rows.map(({ id, steps }) => [`/${id}`, steps]));
   const index = html(rows.map(({ id }) => `<a href="/${id}">${id}</a>`).join(''));
@@ -60,7 +60,7 @@ function torturer(): Promise<ScriptedServer> {
   return ScriptedServer.start(stepsOf, '127.44.0.99');
 }
 
-/** Nineteen hosts of linked pages on one socket, and when each page was asked for. */
+/** Nineteen hosts of linked pages on one socket, with the time of each page request. */
 async function goodHosts(): Promise<{ server: Server; port: number; askedAt: number[] }> {
   const askedAt: number[] = [];
   const links = Array.from({ length: pagesOfHost }, (_, k) => `<a href="/${k}">${k}</a>`).join('');
@@ -80,7 +80,7 @@ async function goodHosts(): Promise<{ server: Server; port: number; askedAt: num
 interface Measured {
   readonly pagesPerSecond: number;
   readonly growthBytes: number;
-  /** Requests that the torturer has had. */
+  /** Number of requests to the torturer. */
   readonly tortured: number;
 }
 
@@ -127,8 +127,8 @@ function memoryOf(pid: number | null): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
 }
 
-test('torture: nineteen hosts are crawled as fast beside a torturer as without one', {
-  skip: process.platform !== 'linux' && 'addresses and memory are those of Linux',
+test('torture: nineteen hosts are crawled as fast with a torturer as without one', {
+  skip: process.platform !== 'linux' && 'needs the addresses and the /proc files of Linux',
 }, async (t) => {
   const alone: Measured[] = [];
   const beside: Measured[] = [];
@@ -147,6 +147,6 @@ test('torture: nineteen hosts are crawled as fast beside a torturer as without o
     beside.every(({ tortured }) => tortured > 1),
     'the torturer was visited',
   );
-  assert.ok(share >= shareMin, `${(100 * share).toFixed(1)} % of the throughput is left`);
+  assert.ok(share >= shareMin, `${(100 * share).toFixed(1)} % of the throughput remains`);
   assert.ok(growth < growthBytesMax, `memory grew by ${growth} bytes`);
 });

@@ -1,6 +1,6 @@
-// The rule about dead exports: what shipped code exports, shipped code uses. An export that only
-// tests use is dead weight that looks alive, so tests do not count, but for one case: what a file
-// uses itself may be exported for its test. Types of a file's own signatures count as used.
+// The rule about dead exports: shipped code must use each export of shipped code. Tests do not
+// count, because an export for tests alone only looks alive. Exception: names that their own file
+// uses may be exported for its test. Types in a file's own signatures count as used.
 import ts from 'typescript';
 import { importsOf } from './imports.ts';
 import {
@@ -37,7 +37,7 @@ function exportsOf(source: SourceText): Export[] {
         ts.isIdentifier(name) ? [{ name: name.text, node: name, isType: false }] : [],
       );
     }
-    // A class that its own file makes is, to the others, the type of what they are given.
+    // For other files, a class that only its own file constructs is a type.
     const isType =
       ts.isInterfaceDeclaration(statement) ||
       ts.isTypeAliasDeclaration(statement) ||
@@ -48,7 +48,7 @@ function exportsOf(source: SourceText): Export[] {
   });
 }
 
-/** Whether a file uses what it exports under `name`, beyond declaring it. */
+/** Whether a file uses its own export `name`, apart from declaring it. */
 function usedAtHome(source: SourceText, { name, node }: Export): boolean {
   let used = false;
   eachNode(source, (other) => {
@@ -57,7 +57,7 @@ function usedAtHome(source: SourceText, { name, node }: Export): boolean {
   return used;
 }
 
-/** `path#name` of everything that the files import; `path#*` where they take all there is. */
+/** `path#name` of everything that the files import; `path#*` for all exports of a file. */
 function importedBy(sources: readonly SourceText[]): Set<string> {
   const imports = sources.flatMap(importsOf);
   return new Set(
@@ -65,7 +65,10 @@ function importedBy(sources: readonly SourceText[]): Set<string> {
   );
 }
 
-/** @param allowed - `path#name` to the reason why nothing imports it; a stale entry offends too */
+/**
+ * @param allowed - `path#name` with the reason why no file imports it; unneeded entries are
+ *   violations
+ */
 export function deadExports(allowed: Readonly<Record<string, string>>): Rule {
   return {
     claim: 'every export of shipped code is used by shipped code',

@@ -1,5 +1,5 @@
-// What each file imports, and the rule that the imports between two folders, types included, all run
-// in one direction. The rules that name folders are in .dependency-cruiser.json.
+// The imports of each file, and the rule that all imports between two folders, types included, run
+// in one direction. .dependency-cruiser.json has the rules that name folders.
 import { posix } from 'node:path';
 import ts from 'typescript';
 import { eachNode, isShipped, lineOf, type Offence, type Rule, type SourceText } from './source.ts';
@@ -7,12 +7,12 @@ import { eachNode, isShipped, lineOf, type Offence, type Rule, type SourceText }
 export interface Import {
   readonly from: SourceText;
   readonly line: number;
-  /** As written. */
+  /** As written in the file. */
   readonly specifier: string;
-  /** Path of the file imported, relative to the root; null for packages and built-ins. */
+  /** Path of the imported file, relative to the root; null for packages and built-ins. */
   readonly target: string | null;
   readonly typeOnly: boolean;
-  /** Names as the imported file exports them; `*` for all of them. */
+  /** Names as the imported file exports them; `*` for all. */
   readonly names: readonly string[];
 }
 
@@ -70,7 +70,7 @@ function namesOfClause(clause: ts.ImportClause | undefined): {
   return { names, typeOnly: whole || (allTypes && names.length > 0) };
 }
 
-/** Files that join the folders beside and below them: each counts as a folder of its own. */
+/** Files that connect the folders beside and below them. Each counts as its own folder. */
 const joining = new Set(['agent/agent.ts', 'agent/main.ts']);
 
 function folderOf(path: string): string {

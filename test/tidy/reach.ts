@@ -1,5 +1,5 @@
-// Rules about what code may reach for: the clock, timers and randomness only where they are meant
-// to be (STYLE.md, rules 2 and 13), and SQL only in the storage (rule 11).
+// Rules about what code may use: the clock, timers and randomness only in their places, and SQL
+// only in the storage.
 import ts from 'typescript';
 import {
   eachNode,
@@ -21,7 +21,7 @@ const chance = new Set([
 ]);
 const timerModules = /^(node:)?timers(\/promises)?$/;
 
-/** Where timers are at home: I/O that has to give up after a while, and the composition roots. */
+/** Files that may use timers: I/O with timeouts, and the composition roots. */
 const timerPlaces = [
   'agent/archive/archive.ts',
   'agent/fetch/',
@@ -46,7 +46,7 @@ function isProperty(node: ts.Identifier): boolean {
   );
 }
 
-/** What a node reaches for, if anything: a clock, a timer or a source of randomness. */
+/** The clock, timer or source of randomness that a node uses, if any. */
 function reach(node: ts.Node): { what: string; timer: boolean } | null {
   if (ts.isPropertyAccessExpression(node)) {
     const what = node.getText().replace(/^globalThis\./, '');
@@ -83,7 +83,7 @@ export const ambient: Rule = {
       }),
 };
 
-/** Upper case only: in lower case these are words of English. */
+/** Upper case only, because in lower case these are English words. */
 const statements = [
   /\bSELECT\b[\s\S]*\bFROM\b/,
   /\bINSERT( OR \w+)? INTO\b/,

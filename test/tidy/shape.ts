@@ -1,5 +1,5 @@
-// Rules about the shape of files (STYLE.md, rules 3 to 6 and 10): their names, how they open, how
-// long they and their functions are, and what of TypeScript they do without.
+// Rules about the shape of files: their names, their opening comments, the length of files and
+// functions, and features of TypeScript that the code must not use.
 import { posix } from 'node:path';
 import ts from 'typescript';
 import {
@@ -34,8 +34,8 @@ export const fileLength: Rule = {
 };
 
 /**
- * Whether a function is nothing but a table of the storage's prepared SQL: it returns one object
- * literal. Such a table is read by its keys, and two halves of one would be no easier to read.
+ * Whether a function is only a table of the storage's prepared SQL, that is, it returns one object
+ * literal. Such a table is read by its keys, so splitting it would not make it easier to read.
  */
 function isStatementTable(path: string, node: ts.Node): boolean {
   if (!path.startsWith('agent/storage/') || !ts.isFunctionDeclaration(node)) return false;
@@ -45,7 +45,7 @@ function isStatementTable(path: string, node: ts.Node): boolean {
   return returned !== undefined && ts.isObjectLiteralExpression(returned);
 }
 
-/** Tests are left out: a `describe` is one function around many claims. */
+/** Excludes tests, because a `describe` is one function around many tests. */
 export const functionLength: Rule = {
   claim: `no function is longer than ${functionLinesMax} lines`,
   remedy: 'give a part of it a name and a function of its own',
@@ -65,7 +65,7 @@ export const functionLength: Rule = {
       }),
 };
 
-/** Tests are left out: their names are claims, and say what the file is about. */
+/** Excludes tests, because their titles say what the file is about. */
 export const opening: Rule = {
   claim: 'every file opens with a comment',
   remedy: 'say in two to six sentences what the file is for and why it is built this way',
@@ -116,11 +116,13 @@ export const uniqueNames: Rule = {
   },
 };
 
-/** Folders of `test/unit` whose tests are of test code, benchmarks or documents. */
+/** Folders of `test/unit` with tests of test code, benchmarks or documents. */
 const unitTestsOfOthers = /^test\/unit\/(bench|chaos|docs|pairs|tidy|web)\//;
 
-/** A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; one more of the same file `y-WHAT.test.ts`.
- * Slow ones are in a folder `slow` beside the others. */
+/**
+ * A unit test of `agent/x/y.ts` is `test/unit/x/y.test.ts`; another test of the same file is
+ * `y-WHAT.test.ts`. Slow tests are in a folder `slow` beside the others.
+ */
 export const mirroredTests: Rule = {
   claim: 'a unit test has the path of the file that it tests',
   remedy: 'name the test for the file, with a suffix where the file has several tests',
@@ -179,7 +181,7 @@ export const language: Rule = {
     }),
 };
 
-/** Written apart, so that this file does not offend against its own rule. */
+/** Split, so that this file does not violate its own rule. */
 const unfinished = new RegExp(`\\b(${['TO', 'FIX'].join('DO|')}ME)\\b.*`, 'g');
 
 export const finished: Rule = {
@@ -188,7 +190,7 @@ export const finished: Rule = {
   check: (sources) => sources.flatMap((source) => matches(source, unfinished)),
 };
 
-/** Homes of people, and folders of the machine that this runs on, by name. */
+/** Home directories, and the given folders of this machine. */
 export function machinePaths(folders: readonly string[]): Rule {
   const named = folders
     .filter((folder) => folder.length > 2)

@@ -1,6 +1,6 @@
-// The repository as the tidy rules see it: paths and texts, parsed once by TypeScript's own parser.
-// Rules take these rather than the disk, so that each can be shown to catch a planted offence.
-// Called by test/tidy.test.ts, which reads the disk, and by every rule.
+// The repository as the tidy rules see it: paths and texts, parsed once by TypeScript's parser.
+// Rules take these instead of the disk, so that tests can plant violations. test/tidy.test.ts reads
+// the disk.
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 import ts from 'typescript';
@@ -19,14 +19,14 @@ export interface Offence {
 }
 
 export interface Rule {
-  /** A claim about the code: what holds where the rule finds nothing. */
+  /** A claim about the code that holds if the rule finds nothing. */
   readonly claim: string;
-  /** What to do about an offence. */
+  /** How to correct a violation. */
   readonly remedy: string;
   readonly check: (sources: readonly SourceText[]) => Offence[];
 }
 
-/** Folders whose code is shipped; everything else may lean on it, never the reverse. */
+/** Folders whose code is shipped. Other code may import it, but not the reverse. */
 const shippedFolders = ['agent', 'assignment', 'failure-detector', 'config'];
 const skippedFolders = new Set(['node_modules', 'dist', 'data', 'coverage']);
 const textEndings = new Set(['.ts', '.md', '.json', '.yaml', '.yml', '.sh', '']);
@@ -78,7 +78,7 @@ export function eachNode(source: SourceText, visit: (node: ts.Node) => void): vo
   inside(parse(source));
 }
 
-/** The line, counted from 1, on which `node` begins, its comments left out. */
+/** The line, counted from 1, on which `node` begins, without its comments. */
 export function lineOf(source: SourceText, node: ts.Node): number {
   const file = parse(source);
   return file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1;
@@ -88,7 +88,7 @@ export function offenceAt(source: SourceText, node: ts.Node, what: string): Offe
   return { path: source.path, line: lineOf(source, node), what };
 }
 
-/** An offence for every match of `pattern` (with flag g) in a text. */
+/** A violation for every match of `pattern` (with flag g) in a text. */
 export function matches(source: SourceText, pattern: RegExp): Offence[] {
   return [...source.text.matchAll(pattern)].map((match) => ({
     path: source.path,

@@ -1,6 +1,6 @@
-// What the synthetic web answers to a request: status, headers and body as a function of host,
-// target and how often the target was answered before. No sockets here, so that a test can walk
-// the whole web without a server. Called by server.ts for each request.
+// The answers of the synthetic web: status, headers and body as a function of the host, the target
+// and the number of earlier answers. It uses no sockets, so tests can walk the whole web without a
+// server.
 import { draw, drawOne, topic } from './draw.ts';
 import { framePage, type Html, pageHtml, smallPage } from './markup.ts';
 import type { Place, SyntheticWeb } from './model.ts';
@@ -9,18 +9,18 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** How long the server waits before it answers. */
+  /** Time that the server waits before it answers. */
   readonly waitMs: number;
 }
 
 const nothing = new Uint8Array(0);
-/** The first bytes of a PNG, then zeros: enough for whoever looks at the type. */
+/** The first bytes of a PNG, then zeros: enough to detect the type. */
 const image = new Uint8Array(1_500);
 image.set([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /**
- * The answer to GET `target` at host `i`. `earlier` counts the answers that this target has had
- * before; only flaky pages depend on it.
+ * The answer to GET `target` at host `i`. `earlier` is the number of earlier answers for this
+ * target; only flaky pages depend on it.
  */
 export function answerOf(web: SyntheticWeb, i: number, target: string, earlier: number): Answer {
   const place = web.place(i, target);
@@ -94,7 +94,7 @@ function redirect(web: SyntheticWeb, i: number, place: Place, about: number): An
   return { status, headers: { location: origin + here }, body: nothing, waitMs: 0 };
 }
 
-/** All of them disallow /private/ to everyone, each in another way that RFC 9309 allows. */
+/** All of them disallow /private/ for every agent, each in another form that RFC 9309 allows. */
 const robotsTexts = [
   'User-agent: *\nDisallow: /private/\n',
   '# rules\r\n\r\nuser-agent: * # everyone\r\ndisallow:/private/\r\n',

@@ -1,6 +1,6 @@
-// The servers of named behaviours: a host of its own, which is a loopback address, for each, all at
-// one free port, and a log by which a crawl is judged. Hosts whose behaviour writes bytes itself
-// have a plain TCP server.
+// Servers with named behaviours. Each has its own host, which is a loopback address, on one common
+// free port, and a log for judging a crawl. Hosts whose behaviour writes raw bytes use a plain TCP
+// server.
 
 import { once } from 'node:events';
 import http from 'node:http';
@@ -20,32 +20,32 @@ import {
 import { type Credentials, credentialsFor } from './certificate.ts';
 import { nameAt } from './shared-names.ts';
 
-/** A request; times are those of `performance.now()`. */
+/** A request. Times are those of `performance.now()`. */
 export interface BehaviourVisit {
   readonly path: string;
   readonly status: number;
   readonly startMs: number;
   /** When the last byte was handed to the socket; null until then. */
   endMs: number | null;
-  /** No request may come for so long after the end. */
+  /** Time after the end during which no request may arrive. */
   readonly waitMs: number;
 }
 
 export interface BehaviourHost {
   readonly name: BehaviourName;
-  /** Its address, or its name where all hosts share one address. */
+  /** The address, or the name if all hosts share one address. */
   readonly hostname: string;
   readonly origin: string;
   readonly behaviour: Behaviour;
-  /** In the order in which they came. */
+  /** In the order of arrival. */
   readonly log: readonly BehaviourVisit[];
 }
 
-/** How the hosts are reached. */
+/** How clients reach the hosts. */
 export interface Reach {
-  /** `h2`: HTTP/2 by ALPN, where the behaviour does not write bytes itself. */
+  /** `h2`: HTTP/2 by ALPN, unless the behaviour writes raw bytes. */
   readonly over: 'http' | 'https' | 'h2';
-  /** All hosts have one address, each its own port; agents have to know their names. */
+  /** All hosts have one address and different ports, so agents must resolve their names. */
   readonly sharesAddress: boolean;
 }
 
@@ -53,7 +53,7 @@ type Server = net.Server | http2.Http2SecureServer;
 
 export class BehaviourWeb {
   readonly hosts: readonly BehaviourHost[];
-  /** PEM of the authority of the https hosts; null for http. */
+  /** PEM of the certificate authority of https hosts; null for http. */
   readonly authority: string | null;
   readonly #servers: readonly Server[];
   readonly #sockets: ReadonlySet<net.Socket>;
@@ -70,7 +70,7 @@ export class BehaviourWeb {
     this.#sockets = sockets;
   }
 
-  /** @param network the first three bytes of the addresses, such as `127.57.0` */
+  /** @param network - the first three bytes of the addresses, such as `127.57.0` */
   static async start(
     network: string,
     names: readonly BehaviourName[],
@@ -126,11 +126,11 @@ class Served {
       return pem ? tls.createServer(pem, serve) : net.createServer(serve);
     }
     const serve: http.RequestListener = (request, response) => this.#serve(request, response);
-    // The server must not be the one that closes idle connections: that is a behaviour of its own.
+    // The server must not close idle connections first: that is a separate behaviour.
     const options = { keepAliveTimeout: 60_000 };
     if (pem === null) return http.createServer(options, serve);
     if (isHttp2) {
-      // Node's compatibility layer, whose objects have what is used here.
+      // Node's compatibility layer provides the objects that are used here.
       const compatible = serve as unknown as Parameters<typeof http2.createSecureServer>[1];
       return http2.createSecureServer({ ...pem, allowHTTP1: true }, compatible);
     }
@@ -163,7 +163,7 @@ class Served {
   #serveBytes(socket: net.Socket, closesAfterMs: number): void {
     let received = '';
     socket.setEncoding('latin1').on('data', (text: string) => {
-      // What comes after the server has closed its side is not served, and so not in the log.
+      // Requests after the server closed its side are neither served nor logged.
       if (socket.writableEnded) return;
       received += text;
       for (;;) {

@@ -1,20 +1,20 @@
-// Odd web servers as named behaviours, which any test may combine: what one host answers, with the
-// pages that a crawl of it must end with. A behaviour holds the state of one crawl, so every web
-// makes its own. All of them are bounded. See behaviour-web.ts for the servers.
+// Unusual web servers as named behaviours that any test may combine: the answers of one host, and
+// the pages that its crawl must record. A behaviour holds the state of one crawl, so each web
+// creates its own. All of them are finite. See behaviour-web.ts for the servers.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { framings, rawAnswer } from './framings.ts';
 
-/** What is asked of a host, and the means to answer it. */
+/** A request to a host, with the facts needed to answer it. */
 export interface Asked {
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
   /** `http://ADDRESS:PORT` of the host. */
   readonly origin: string;
-  /** Requests for the path so far, this one included. */
+  /** Number of requests for the path so far, this one included. */
   readonly times: number;
-  /** Requests to the host before this one. */
+  /** Number of requests to the host before this one. */
   readonly earlier: number;
   readonly cookie: string;
 }
@@ -25,17 +25,17 @@ export interface Answer {
   readonly body?: string | Buffer;
   /** Milliseconds before the first byte. */
   readonly afterMs?: number;
-  /** Milliseconds between two of the parts in which the body is sent. */
+  /** Milliseconds between two parts of the body. */
   readonly dripMs?: number;
-  /** The connection is closed after so many bytes of the body. */
+  /** Number of bytes of the body after which the connection is closed. */
   readonly cutAfterBytes?: number;
-  /** Bytes of the response as they are, headers included; the status is only what they say. */
+  /** The raw bytes of the response, headers included. The status is only what they state. */
   readonly raw?: Buffer;
-  /** No request may reach the host for so long after the answer. */
+  /** Time after the answer during which no request may reach the host. */
   readonly waitMs?: number;
 }
 
-/** What of the crawl's config decides which pages are expected. */
+/** The part of the crawl's config that decides which pages are expected. */
 export interface CrawlOptions {
   readonly dropTracking: boolean;
 }
@@ -44,11 +44,11 @@ export interface Behaviour {
   answer(asked: Asked): Answer;
   /** Path and final status of each page that must be recorded. */
   expected(options: CrawlOptions): Readonly<Record<string, number>>;
-  /** The server writes bytes itself, and closes each connection so long after an answer. */
+  /** The server writes raw bytes, and closes each connection this long after an answer. */
   readonly closesAfterMs?: number;
 }
 
-/** The file that every host has and none names: a config may. It names `/mapped`. */
+/** A sitemap that every host has and no page links to. A config may name it. It lists `/mapped`. */
 export const sitemapPath = '/sitemap.xml';
 export const mappedPath = '/mapped';
 
@@ -57,7 +57,7 @@ const paths = Array.from({ length: pageCount }, (_, n) => `/${n + 1}`);
 export const namedPerPage = 1000;
 const copyCount = 70;
 const slowedFrom = 60;
-/** Twice the delay of the crawls in which these hosts are. */
+/** Twice the delay of the crawls that use these hosts. */
 const slowedMs = 40;
 const largeBytes = 2 * 1024 * 1024;
 
@@ -88,7 +88,7 @@ function site({ path, origin }: Asked, targets: readonly string[] = paths): Answ
 const isPage = ({ path }: Asked) => path !== '/robots.txt' && path !== sitemapPath;
 const sitePages = all(['/', ...paths]);
 
-/** A plain site, but for the answers that `odd` has. */
+/** A plain site, except for the answers of `odd`. */
 function oddSite(odd: (asked: Asked) => Answer | null, more: Partial<Behaviour> = {}): Behaviour {
   return {
     answer: (asked) => odd(asked) ?? site(asked),
@@ -97,7 +97,7 @@ function oddSite(odd: (asked: Asked) => Answer | null, more: Partial<Behaviour> 
   };
 }
 
-/** Busy for its first requests, robots.txt among them; `waitMs` is the least wait that it asks. */
+/** Answers its first requests, robots.txt included, with 503. `waitMs` is the required wait. */
 function restarting(retryAfter: string, waitMs: number): Behaviour {
   return oddSite(({ earlier }) =>
     earlier < 2 ? { status: 503, headers: { 'retry-after': retryAfter }, waitMs } : null,
@@ -107,7 +107,7 @@ function restarting(retryAfter: string, waitMs: number): Behaviour {
 const makers = {
   plain: () => oddSite(() => null),
 
-  /** robots.txt is found after two redirects within the host; it forbids one page. */
+  /** robots.txt is found after two redirects within the host. It forbids one page. */
   robotsRedirect: () => {
     const { '/2': _, ...expected } = sitePages;
     const odd = ({ path }: Asked): Answer | null => {
@@ -120,7 +120,7 @@ const makers = {
     return oddSite(odd, { expected: () => expected });
   },
 
-  /** One page leads to another over two redirects, each a page of its own. */
+  /** One page redirects to another by two redirects. Each is recorded as a page. */
   pageRedirects: () => {
     const odd = ({ path }: Asked): Answer | null => {
       if (path === '/1') return redirect('/hop');
@@ -130,7 +130,7 @@ const makers = {
     return oddSite(odd, { expected: () => expected });
   },
 
-  /** Redirects from one spelling of a URL to another of the same page. */
+  /** Redirects from one spelling of a URL to another spelling of the same page. */
   selfRedirect: () => ({
     answer: (asked) => {
       if (asked.path === '/%7Eu/') return redirect('/~u/');
@@ -159,7 +159,7 @@ const makers = {
       return redirect(asked.path, { 'set-cookie': 'seen=1; Path=/' });
     }),
 
-  /** The same by way of another URL, which sets the cookie and leads back. */
+  /** Like `cookieWall`, but another URL sets the cookie and redirects back. */
   cookieWallAway: () => {
     const odd = (asked: Asked): Answer | null => {
       const [path, to] = asked.path.split('?to=');
@@ -175,7 +175,7 @@ const makers = {
     expected: () => sitePages,
   }),
 
-  /** The bodies of two pages come in five parts, over half a second. */
+  /** Sends the bodies of two pages in five parts over half a second. */
   dripping: () => ({
     answer: (asked) => {
       const drips = asked.path === '/1' || asked.path === '/2';
@@ -184,21 +184,21 @@ const makers = {
     expected: () => sitePages,
   }),
 
-  /** Closes each connection about when the next request is due, without saying so. */
+  /** Closes each connection about when the next request is due, without notice. */
   closesIdle: () => oddSite(() => null, { closesAfterMs: 20 }),
 
-  /** Responses whose framing is not what HTTP asks for. */
+  /** Responses with framing that violates HTTP. */
   oddFraming: () => ({
     answer: (asked) => {
       const raw = framings[asked.path];
       return raw ? { status: 200, raw } : site(asked, Object.keys(framings));
     },
     expected: () => all(['/', ...Object.keys(framings)]),
-    // A body without a length that can be used lasts until then.
+    // A body without a usable length lasts until then.
     closesAfterMs: 1000,
   }),
 
-  /** The connection is closed in the middle of two pages, at the first request for each. */
+  /** Closes the connection in the middle of two pages, at the first request for each. */
   deadInTheMiddle: () =>
     oddSite(({ path, times }) => {
       if (times > 1 || (path !== '/1' && path !== '/2')) return null;
@@ -225,7 +225,7 @@ const makers = {
   restartingOne: () => restarting('1', 1000),
   restartingPast: () => restarting('Mon, 01 Jan 2024 00:00:00 GMT', 0),
 
-  /** Too many requests, at the first request for each of two pages. */
+  /** Answers the first request for each of two pages with 429. */
   limitedOnce: () =>
     oddSite(({ path, times }) => {
       if (times > 1 || (path !== '/1' && path !== '/3')) return null;
@@ -239,8 +239,8 @@ const makers = {
     }),
 
   /**
-   * Copies of one page under many names. From the 50th on the crawler doubles its delay; of those that
-   * it does not count, as the first after a hand-off and before a page that is new, there are few.
+   * Copies of one page under many names. From the 50th on the crawler doubles its delay. A few
+   * copies do not count: the first after a hand-off and before a new page.
    */
   copies: () => {
     const names = Array.from({ length: copyCount }, (_, n) => `/copy/${n + 1}`);
@@ -265,7 +265,7 @@ const makers = {
     expected: () => all(['/', '/day/1', '/day/2']),
   }),
 
-  /** Each page names a thousand new hosts, addresses at which nobody listens, and two more pages. */
+  /** Each page links to a thousand new hosts, addresses without a server, and to two more pages. */
   endlessHosts: () => {
     let named = 0;
     const fresh = () => {
@@ -289,17 +289,17 @@ export function isBehaviour(name: string): name is BehaviourName {
   return Object.hasOwn(makers, name);
 }
 
-/** @returns the behaviour, with a state of its own */
+/** @returns the behaviour, with its own state */
 export function behaviour(name: BehaviourName): Behaviour {
   return makers[name]();
 }
 
-/** The bytes of an answer, for servers that write them themselves. */
+/** The bytes of an answer, for servers that write raw bytes. */
 export function bytesOf(answer: Answer): Buffer {
   return answer.raw ?? rawAnswer(answer.status, answer.headers ?? {}, answer.body ?? '');
 }
 
-/** Calls `send` with each part of the body, in time; the last one at the end. */
+/** Calls `send` with each part of the body at its time, and with the last part at the end. */
 export async function drip(answer: Answer, send: (part: Buffer) => void): Promise<void> {
   const body = Buffer.from(answer.body ?? '');
   if (answer.afterMs !== undefined) await pause(answer.afterMs);

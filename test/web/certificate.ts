@@ -1,17 +1,17 @@
-// A certificate for any list of IPv4 addresses, made when it is asked for: a crawl over TLS goes to
-// dozens of loopback addresses, and a certificate must name each. It signs itself and counts as its
-// own authority, so whoever is to trust it is given it. Written out in DER by hand, because Node
-// reads certificates and makes none. The server of the synthetic web asks for one.
+// Creates a certificate for any list of IPv4 addresses: a crawl over TLS uses dozens of loopback
+// addresses, and the certificate must name each. It is self-signed and its own authority, so
+// clients must be given it to trust. It is encoded in DER here, because Node.js reads certificates
+// but cannot create them.
 import { generateKeyPairSync, sign } from 'node:crypto';
 
 export interface Credentials {
-  /** PEM; also what clients are to trust. */
+  /** PEM. Clients must trust it. */
   readonly certificate: string;
   /** PEM. */
   readonly key: string;
 }
 
-/** Some 7 bytes each, and clients read 100 KiB of certificates at most. */
+/** Each takes some 7 bytes, and clients read at most 100 KiB of certificates. */
 const addressesMax = 10_000;
 
 const tag = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, time: 0x18 };
@@ -20,7 +20,7 @@ const setTag = 0x31;
 /** Context-specific tags: version, extensions, and an address among the names of a subject. */
 const context = { version: 0xa0, extensions: 0xa3, address: 0x87 };
 
-/** Identifiers as encoded: RFC 5480, RFC 5280. */
+/** Encoded identifiers of RFC 5480 and RFC 5280. */
 const oid = {
   ecdsaWithSha256: '2a8648ce3d040302',
   commonName: '550403',
@@ -43,7 +43,7 @@ export function credentialsFor(addresses: readonly string[]): Credentials {
     der(tag.integer, hex('01')),
     algorithm,
     name,
-    // Times that hold on any machine whose clock is set.
+    // A validity period that holds on any machine with a correct clock.
     sequence(time('20200101000000Z'), time('21200101000000Z')),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),

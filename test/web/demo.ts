@@ -1,6 +1,6 @@
-// What `npm start` runs: serves a synthetic web in this process, lets the demo cluster crawl it to
-// the end, judges the crawl by the server's log and says what to try next. The crawl itself is the
-// same command that a user types; nothing of the product is imported but the reading of its config.
+// The program of `npm start`: it serves a synthetic web, lets the demo cluster crawl it to the end,
+// judges the crawl by the server's log and suggests next steps. The crawl is the same command that
+// a user types. The only import from the product is the config reader.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
@@ -13,9 +13,9 @@ const root = resolve(import.meta.dirname, '../..');
 const configPath = 'config/demo.yaml';
 /** Hosts and mean pages of the demo's web: some 1,200 URLs, a few seconds for four agents. */
 const size = { hosts: 40, pages: 30, seed: 1 };
-/** A demo that takes this long has failed; the cluster is then told to stop. */
+/** Limit for the demo. After it the cluster is told to stop. */
 const limitMs = 90_000;
-/** What a cluster that was told to stop is given to do so. */
+/** Time for the cluster to stop. */
 const stopMs = 10_000;
 
 async function main(): Promise<number> {
@@ -42,8 +42,8 @@ async function main(): Promise<number> {
     const exitCode = await crawl();
     const seconds = (performance.now() - startedMs) / 1_000;
     const judgement = judge(running.web, running.requests(), { delayMs: politeness.hostDelayMs });
-    // Who ends by itself removes its pid file. Pages that die with an agent are fetched again: no
-    // fault, and as many as it had open or not settled yet.
+    // An agent that ends by itself removes its PID file. Pages that a dead agent had open or not
+    // settled are fetched again, which is no fault.
     const killed = globSync('*/agent.pid', { cwd: agent.dataDir }).length > 0;
     const againMax = killed ? Number.POSITIVE_INFINITY : 0;
     process.stdout.write(report(judgement, politeness.hostDelayMs, seconds, againMax));
@@ -54,12 +54,12 @@ async function main(): Promise<number> {
   }
 }
 
-/** Runs the cluster to its end; its exit code, or 1 where a signal ended it. */
+/** Runs the cluster to its end. Returns its exit code, or 1 if a signal ended it. */
 async function crawl(): Promise<number> {
   const line = ['agent/main.ts', 'launch', configPath, '--fresh'];
   const child = spawn(process.execPath, line, { cwd: root, stdio: 'inherit' });
   const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
-  // From a terminal SIGINT reaches the child by itself; this process has to outlive it.
+  // From a terminal SIGINT reaches the child directly. This process must outlive it.
   const ignore = () => {};
   const forward = () => child.kill('SIGTERM');
   process.on('SIGINT', ignore).on('SIGTERM', forward);
@@ -80,7 +80,7 @@ function endLate(child: ChildProcess): void {
   child.once('exit', () => clearTimeout(last));
 }
 
-/** @param againMax - URLs that may have been fetched again, since their agents were killed */
+/** @param againMax - URLs that may have been fetched again because their agents were killed */
 function report(judgement: Judgement, delayMs: number, seconds: number, againMax: number): string {
   const { requests, hosts, expected, fetched, worstGapMs } = judgement;
   const gap = worstGapMs === null ? 'none' : `${worstGapMs.toFixed(1)} ms`;
@@ -101,16 +101,16 @@ function report(judgement: Judgement, delayMs: number, seconds: number, againMax
   const well = holds(judgement, againMax);
   const verdict = well
     ? goodVerdict(judgement.overlap.count)
-    : `The web server has seen faults:\n${faults(judgement)}`;
+    : `The web server logged violations:\n${faults(judgement)}`;
   const more = well ? nextSteps : '';
   return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${more}`;
 }
 
 function goodVerdict(again: number): string {
-  const word = 'politely, by the word of the web server.';
+  const word = "politely, according to the web server's log.";
   if (again === 0) return `Every page once, and ${word}`;
   return `Every page, and ${word}
-Those fetched again died with an agent: in flight, or not yet settled and copied.`;
+Pages fetched again were open at a dead agent, or not yet settled and copied.`;
 }
 
 function faults(judgement: Judgement): string {
@@ -129,7 +129,7 @@ function percent(part: number, whole: number): string {
 
 const ubiring = 'npm run -s ubiring --';
 const nextSteps = `
-What the crawl knows is SQL now:
+Query the results with SQL:
   ${ubiring} query ${configPath} "SELECT status, count(*) FROM pages GROUP BY status"
   ${ubiring} query ${configPath} "SELECT agent, count(*) FROM hosts GROUP BY agent"
   ${ubiring} query ${configPath} "SELECT reason, count(*) FROM skipped GROUP BY reason"

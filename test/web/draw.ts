@@ -1,8 +1,8 @@
-// The synthetic web's only source of chance: a hash of small integers. Whatever a host or page
-// is follows from the seed, its numbers and a topic, so that nothing has to be stored and the
-// same seed gives the same web in every process. Used by the model and by what it serves.
+// The only source of randomness in the synthetic web: a hash of small integers. Each host and page
+// follows from the seed, its numbers and a topic. So nothing is stored, and the same seed gives the
+// same web in every process.
 
-/** One number for each thing that is drawn, so that no two of them are correlated. */
+/** One number for each drawn property, so that no two are correlated. */
 export const topic = {
   size: 1,
   kind: 2,
@@ -40,12 +40,12 @@ export function draw(...words: readonly number[]): number {
   return (state ^ (state >>> 16)) >>> 0;
 }
 
-/** A number in [0, 1), for comparing with a share. */
+/** A number in [0, 1), for comparison with a share. */
 export function drawShare(...words: readonly number[]): number {
   return draw(...words) / 2 ** 32;
 }
 
-/** One of `choices`, all equally likely. */
+/** One of `choices`, with equal probability. */
 export function drawOne<T>(choices: readonly [T, ...T[]], ...words: readonly number[]): T {
   return choices[draw(...words) % choices.length] ?? choices[0];
 }

@@ -1,6 +1,6 @@
-// An HTTP proxy as a crawler behind a firewall has one: requests with an absolute target, and tunnels
-// (CONNECT). It passes the bytes of answers on as they are, and a connection that the server closes
-// or resets is closed or reset for the client, so that odd servers stay odd behind it.
+// An HTTP forward proxy, as a crawler behind a firewall uses: requests with an absolute target, and
+// tunnels (CONNECT). It passes answers on unchanged, and closes or resets the client's connection
+// when the server does, so that unusual servers stay unusual behind it.
 
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
@@ -51,7 +51,7 @@ function serve(client: net.Socket, keep: (socket: net.Socket) => void): void {
       .on('data', (bytes) => client.write(bytes))
       .on('error', () => client.resetAndDestroy())
       .on('close', () => {
-        // One that was left for another target says nothing about the client's connection.
+        // A connection that was replaced for another target must not close the client's connection.
         if (upstream === from) client.end();
       });
   };

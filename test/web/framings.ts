@@ -1,5 +1,5 @@
-// Responses as no HTTP library would write them, but browsers and curl read them: fields that
-// contradict or repeat themselves, folded lines, lines that end in LF only. All say `hello`.
+// Responses that no HTTP library would write but that browsers and curl read: contradictory or
+// repeated fields, folded lines, lines that end in LF only. Each body is `hello`.
 
 /** By the path at which they are served. */
 export const framings: Readonly<Record<string, Buffer>> = {

@@ -1,10 +1,9 @@
-// Judges a crawl by the web server's own log, so by nothing that the crawler says of itself: was
-// every page requested, none that robots.txt or nofollow closes, none twice, one request at a host
-// at a time and none too soon after the last. Pure. Used by the demo and by tests of clusters.
+// Judges a crawl by the web server's log alone: every page was requested, none that robots.txt or
+// nofollow forbids, none twice, one request at a host at a time, and none too early. Pure.
 import { plainTarget, type SyntheticWeb } from './model.ts';
 import type { LoggedRequest } from './request-log.ts';
 
-/** How often something was seen, and the first few cases. */
+/** The number of cases, and samples of them. */
 export interface Finding {
   readonly count: number;
   readonly samples: readonly string[];
@@ -12,16 +11,16 @@ export interface Finding {
 
 export interface Judgement {
   readonly requests: number;
-  /** Hosts that were asked for anything. */
+  /** Hosts that received any request. */
   readonly hosts: number;
-  /** URLs that a complete crawl requests, and how many of them had a final answer. */
+  /** URLs that a complete crawl requests, and how many of them got a final answer. */
   readonly expected: number;
   readonly fetched: number;
-  /** URLs that a complete crawl requests and that never had a final answer. */
+  /** URLs that a complete crawl requests but that never got a final answer. */
   readonly missing: Finding;
   /** Requests that robots.txt or nofollow forbids. */
   readonly forbidden: Finding;
-  /** Requests for what no page links to. */
+  /** Requests for URLs that no page links to. */
   readonly unknown: Finding;
   /** Requests that began before their host had answered for robots.txt. */
   readonly beforeRobots: Finding;
@@ -29,22 +28,24 @@ export interface Judgement {
   readonly overlap: Finding;
   /** Requests that began while another at the same host was open. */
   readonly concurrent: Finding;
-  /** Requests that began less than the politeness delay after the last one's end. */
+  /** Requests that began less than the politeness delay after the previous one ended. */
   readonly tooSoon: Finding;
-  /** Smallest time between two requests at a host; null where no host had two. */
+  /** Shortest time between two requests at a host; null if no host had two. */
   readonly worstGapMs: number | null;
 }
 
 export interface Rules {
-  /** The politeness delay that the crawler was given. */
+  /** The crawler's politeness delay. */
   readonly delayMs: number;
-  /** Forgiven of the delay: timers and clocks of two processes differ by about as much. */
+  /**
+   * Tolerance of the delay, because timers and clocks of two processes differ by about this much.
+   */
   readonly slackMs?: number;
 }
 
-/** Node's timers count whole milliseconds, and may fire up to one early. */
+/** Node's timers count whole milliseconds and may fire up to one early. */
 const defaultSlackMs = 1;
-/** Cases that a finding keeps. */
+/** Maximum number of samples in a finding. */
 const samplesMax = 5;
 
 class Tally {
@@ -61,7 +62,7 @@ class Tally {
   }
 }
 
-/** Compares a log, in any order, with what a complete and polite crawl of `web` would leave. */
+/** Compares a log, in any order, with the log of a complete and polite crawl of `web`. */
 export function judge(
   web: SyntheticWeb,
   requests: readonly LoggedRequest[],
@@ -77,7 +78,7 @@ export function judge(
   };
 }
 
-/** Whether nothing was found; `overlapMax` final answers beyond the first are forgiven. */
+/** Whether there are no findings, except up to `overlapMax` final answers beyond the first. */
 export function holds(judgement: Judgement, overlapMax = 0): boolean {
   const { missing, forbidden, unknown, beforeRobots, concurrent, tooSoon } = judgement;
   const none = [missing, forbidden, unknown, beforeRobots, concurrent, tooSoon].every(
@@ -124,8 +125,9 @@ function coverage(web: SyntheticWeb, byHost: ByHost) {
 }
 
 /**
- * Whether a crawler has to come back after this answer (`again`), need not, or may: a page that
- * always breaks is done with its first answer, and its retries are no overlap.
+ * Whether a crawler must request the URL again after this answer (`again`), must not (`final`), or
+ * may (`broken`). A page that always breaks is done with its first answer, and retries are no
+ * overlap.
  */
 export function endingOf(
   web: SyntheticWeb,

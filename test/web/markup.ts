@@ -1,6 +1,6 @@
-// The HTML of a synthetic page: its links in many spellings and elements, things that look like
-// links and are none, and text up to the page's size, in the page's encoding. Computed afresh for
-// each request from the numbers of host and page. Called by answer.ts.
+// The HTML of a synthetic page: links in many spellings and elements, text that only looks like
+// links, and filler up to the page's size, in the page's encoding. It is computed for each request
+// from the numbers of the host and the page.
 import { draw, drawOne, drawShare, topic } from './draw.ts';
 import type { SyntheticWeb } from './model.ts';
 import { type Site, spell, tag } from './spelling.ts';
@@ -11,21 +11,21 @@ export interface Html {
   readonly body: Buffer;
 }
 
-/** Sizes of bodies as multiples of the mean; their own mean is 1. */
+/** Sizes of bodies as multiples of the mean. Their own mean is 1. */
 const bodySizes = [0.25, 0.5, 0.75, 1, 1, 2.5] as const;
 
-/** Whole page from what goes into head and body, both with one character a byte. */
+/** A whole page from the contents of head and body, both with one character per byte. */
 function page(head: string, body: string, contentType: string): Html {
   const html = `<!DOCTYPE html>\n<html><head>${head}</head>\n<body>\n${body}</body></html>\n`;
   return { contentType, body: Buffer.from(html, 'latin1') };
 }
 
-/** A page of ASCII with nothing but `body` and, in its head, `head`. */
+/** An ASCII page with only `body` and, in its head, `head`. */
 export function smallPage(body: string, head = ''): Html {
   return page(head, body, 'text/html; charset=utf-8');
 }
 
-/** A page of one frame; only there, in place of the body, is a frame one. */
+/** A page with one frame. Frames are allowed only in a frameset, which replaces the body. */
 export function framePage(path: string, number: number): Html {
   const html = `<html><head></head><frameset>${tag('frame', 'src', path, number)}</frameset></html>`;
   return { contentType: 'text/html; charset=utf-8', body: Buffer.from(html, 'latin1') };
@@ -48,7 +48,7 @@ export function pageHtml(web: SyntheticWeb, i: number, k: number): Html {
   return page(head, `${noLinks}${decoys}${links}${paragraphs}`, contentType);
 }
 
-/** How the page says which encoding it is in, its robots rules, its title and its base. */
+/** The head of a page: its encoding, its robots rules, its title and its base. */
 function declaration(
   web: SyntheticWeb,
   i: number,
@@ -76,7 +76,7 @@ function declaration(
   return { contentType, head };
 }
 
-/** What only a careless parser takes for links; the server knows nothing at these paths. */
+/** Text that only a careless parser takes for links. The server serves nothing at these paths. */
 const noLinks = [
   '<!-- <a href="/ghost/comment.html">old</a> -->',
   '<script>document.write(\'<a href="/ghost/script.html">x</a>\');</script>',

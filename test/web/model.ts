@@ -1,12 +1,11 @@
-// The synthetic web: any number of hosts and pages that follow from a seed, so that what a complete
-// and polite crawl must request is known beforehand. Nothing is stored, whatever its size: each
-// question is answered from the numbers of the host and the page. Hosts form a tree, the pages of a
-// host another; those trees are the one sure way in, and dense webs add links at random. The server
-// serves it, the judge compares a log with it.
+// The synthetic web: any number of hosts and pages that follow from a seed, so that the requests of
+// a complete and polite crawl are known in advance. Nothing is stored: each answer is computed from
+// the numbers of the host and the page. The hosts form a tree, and so do the pages of each host.
+// These trees are the only sure way to a page; dense webs add random links.
 import { draw, drawOne, drawShare, topic } from './draw.ts';
 import { type PartialWebOptions, type Shares, type WebOptions, webOptions } from './options.ts';
 
-/** What a page is; only `plain`, `flaky` and `slow` pages have children. */
+/** Kinds of pages. Only `plain`, `flaky` and `slow` pages have children. */
 export type PageKind =
   | 'plain'
   | 'flaky'
@@ -18,7 +17,7 @@ export type PageKind =
   | 'private'
   | 'nofollow';
 
-/** What lies at a path of a host. */
+/** The kinds of places at a path of a host. */
 export type Place =
   | { readonly kind: 'robots' }
   | { readonly kind: 'page'; readonly page: number }
@@ -26,9 +25,9 @@ export type Place =
   | { readonly kind: 'hop'; readonly page: number }
   /** Has a meta refresh to a page of the same host, or a frame with it. */
   | { readonly kind: 'refresh'; readonly page: number }
-  /** Redirects to another host's first page. */
+  /** Redirects to the first page of another host. */
   | { readonly kind: 'door'; readonly host: number }
-  /** Linked by nofollow links alone. */
+  /** Has only nofollow links to it. */
   | { readonly kind: 'hidden'; readonly page: number }
   | { readonly kind: 'trap'; readonly month: number };
 
@@ -39,25 +38,28 @@ export interface Link {
   readonly nofollow: boolean;
 }
 
-/** What a complete polite crawl does with a URL: must, may or must not request, or cannot know. */
+/**
+ * What a complete polite crawl does with a URL: it must, may or must not request it, or cannot know
+ * it.
+ */
 export type Verdict = 'must' | 'may' | 'never' | 'unknown';
 
-/** Children a page or host has: few enough for deep subtrees, while 10,000 pages stay 9 deep. */
+/** Children of a page or host: few enough for deep subtrees, while 10,000 pages stay 9 deep. */
 const fan = 3;
-/** Sizes of hosts as multiples of the mean; their own mean is 1. */
+/** Sizes of hosts as multiples of the mean. Their own mean is 1. */
 const sizes = [0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.7, 3] as const;
-/** Directories of a host: enough for links to cross them. */
+/** Number of directories of a host: enough for links between them. */
 const directories = 7;
 
 export class SyntheticWeb {
   readonly options: WebOptions;
 
-  /** Throws a RangeError where the options make no web. */
+  /** Throws a RangeError if the options are invalid. */
   constructor(options: PartialWebOptions = {}) {
     this.options = webOptions(options);
   }
 
-  /** IPv4 address of host `i`; 0 and 255 are left out as last bytes. */
+  /** IPv4 address of host `i`. The last byte is never 0 or 255. */
   address(i: number): string {
     return `127.${this.options.net}.${Math.floor(i / 254)}.${(i % 254) + 1}`;
   }
@@ -70,7 +72,7 @@ export class SyntheticWeb {
     return known && host < this.options.hosts ? host : -1;
   }
 
-  /** `http:` or `https:`, of all hosts. */
+  /** The scheme of all hosts, `http:` or `https:`. */
   get protocol(): 'http:' | 'https:' {
     return this.options.tls ? 'https:' : 'http:';
   }
@@ -79,18 +81,18 @@ export class SyntheticWeb {
     return `${this.protocol}//${this.address(i)}:${this.options.port}`;
   }
 
-  /** Pages of host `i`, at least 1. */
+  /** Number of pages of host `i`, at least 1. */
   size(i: number): number {
     const { seed, pages } = this.options;
     return Math.max(1, Math.round(pages * drawOne(sizes, seed, topic.size, i)));
   }
 
-  /** Whether host `i` has a robots.txt; it then disallows /private/. */
+  /** Whether host `i` has a robots.txt, which then disallows /private/. */
   hasRobots(i: number): boolean {
     return drawShare(this.options.seed, topic.robots, i) >= this.options.shares.noRobots;
   }
 
-  /** Whether page `k` of host `i` is one that others hang from. */
+  /** Whether page `k` of host `i` has children. */
   inner(i: number, k: number): boolean {
     return k === 0 || fan * k + 1 < this.size(i);
   }
@@ -116,7 +118,7 @@ export class SyntheticWeb {
     return query ? `/list?dir=${k % directories}&page=${k}` : `/d${k % directories}/p${k}.html`;
   }
 
-  /** What stands between the links to page `k` of host `i` and the page. */
+  /** The step between the links to page `k` of host `i` and the page itself. */
   hop(i: number, k: number): 'none' | 'hop' | 'refresh' {
     if (k === 0) return 'none';
     const { redirect, refresh } = this.options.shares;
@@ -125,7 +127,7 @@ export class SyntheticWeb {
     return share < redirect + refresh ? 'refresh' : 'none';
   }
 
-  /** The path that links to page `k` of host `i` give. */
+  /** The path in links to page `k` of host `i`. */
   entry(i: number, k: number): string {
     const hop = this.hop(i, k);
     if (hop === 'hop') return `/go/p${k}`;
@@ -138,7 +140,7 @@ export class SyntheticWeb {
     return j > 0 && share < this.options.shares.crossRedirect;
   }
 
-  /** Whether page `k` of host `i` has a link, to a hidden page, that is not to be followed. */
+  /** Whether page `k` of host `i` has a nofollow link to a hidden page. */
   hides(i: number, k: number): boolean {
     const kind = this.kind(i, k);
     if (kind === 'nofollow') return true;
@@ -146,7 +148,7 @@ export class SyntheticWeb {
     return this.inner(i, k) && share < this.options.shares.nofollow;
   }
 
-  /** Everything that page `k` of host `i` links to, in the order of the page. */
+  /** All links of page `k` of host `i`, in the order of the page. */
   links(i: number, k: number): Link[] {
     const kind = this.kind(i, k);
     const links: Link[] = [];
@@ -167,7 +169,7 @@ export class SyntheticWeb {
     return links;
   }
 
-  /** What lies at `target` (path and query as requested) of host `i`; null: nothing, 404. */
+  /** The place at `target` (path and query as requested) of host `i`; null: 404. */
   place(i: number, target: string): Place | null {
     if (i < 0 || i >= this.options.hosts) return null;
     const plain = plainTarget(target);
@@ -204,8 +206,8 @@ export class SyntheticWeb {
   }
 
   /**
-   * The URLs that a complete polite crawl from host 0's first page requests, and those that it must
-   * never request (of an endless trap: the first). URLs in neither set are left to the crawler.
+   * The URLs that a complete polite crawl from the first page of host 0 requests, and those that it
+   * must never request (only the first of an endless trap). A crawler may request any others.
    */
   expected(): { must: Set<string>; never: Set<string> } {
     const must = new Set<string>();
@@ -227,14 +229,14 @@ export class SyntheticWeb {
     return { must, never };
   }
 
-  /** The page of host `j`'s parent host that leads to `j`: one with children, or the first. */
+  /** The page of the parent of host `j` that leads to `j`: one with children, or the first. */
   #doorPage(j: number): number {
     const parent = parentOf(j);
     const inner = Math.max(1, Math.ceil((this.size(parent) - 1) / fan));
     return draw(this.options.seed, topic.door, j) % inner;
   }
 
-  /** A disallowed trap exists only where a robots.txt can say so. */
+  /** A disallowed trap exists only at hosts with a robots.txt. */
   #hasTrap(i: number): boolean {
     return (
       this.options.trap === 'open' || (this.options.trap === 'disallowed' && this.hasRobots(i))
@@ -270,13 +272,13 @@ const leafKinds = [
   ...(['missing', 'gone', 'broken', 'binary', 'private', 'nofollow'] as const),
 ] as const satisfies readonly (PageKind & keyof Shares)[];
 
-/** Every path but `/` and `/robots.txt` says in its last number what it is about. */
+/** The last number of every path, except `/` and `/robots.txt`, is the number of its page. */
 const lastNumber = /(\d{1,7})\D*$/;
 
 const escaped = /%([0-9a-f]{2})/gi;
 const unreserved = /[A-Za-z0-9._~-]/;
 
-/** `target` with escapes of unreserved characters undone: two spellings of one URL become one. */
+/** Decodes escaped unreserved characters of `target`, so that two spellings of a URL become one. */
 export function plainTarget(target: string): string {
   if (!target.includes('%')) return target;
   return target.replace(escaped, (whole, hex: string) => {

@@ -1,5 +1,5 @@
-// Loaded into an agent with `--import`, before it starts: the names of shared-names.ts have the
-// addresses that they tell, as the DNS would say if it knew them.
+// Loaded into an agent with `--import` before it starts: resolves the names of shared-names.ts to
+// the addresses that they contain, in place of the DNS.
 
 import dns from 'node:dns/promises';
 import { addressOfName } from './shared-names.ts';

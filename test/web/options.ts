@@ -1,19 +1,18 @@
-// What a synthetic web is made of: its size, its shape and the share of pages that are awkward in
-// each way. The defaults make a web in which a crawler meets everything but what would take
-// minutes (pages that always answer 500) or would never end (an open trap). Read by the model and,
-// as command-line flags, by `node test/web/server.ts`.
+// The options of a synthetic web: its size, its shape and the share of awkward pages of each kind.
+// By default a web contains everything except pages that would take minutes (always 500) or an
+// endless crawl (an open trap). They are also the command-line flags of `node test/web/server.ts`.
 import { parseArgs } from 'node:util';
 
 /**
- * Shares in [0, 1] of the pages that are awkward in one way. Those marked *leaf* apply to pages
- * without children only, so that no subtree hangs from a page that leads nowhere.
+ * Shares, in [0, 1], of the awkward pages of each kind. Those marked *leaf* apply only to pages
+ * without children, so that no subtree hangs from a page without links.
  */
 export interface Shares {
   /** Leaf: answers 404. */
   readonly missing: number;
   /** Leaf: answers 410. */
   readonly gone: number;
-  /** Leaf: always answers 500. A crawler that retries after minutes then takes minutes. */
+  /** Leaf: always answers 500. A crawler that retries after minutes takes minutes for it. */
   readonly broken: number;
   /** Answers 503 with Retry-After to the first request, and the page to the next. */
   readonly flaky: number;
@@ -21,11 +20,11 @@ export interface Shares {
   readonly slow: number;
   /** Leaf: an image, which a crawler may or may not request. */
   readonly binary: number;
-  /** Leaf: under /private/, which most hosts' robots.txt disallows. */
+  /** Leaf: under /private/, which the robots.txt of most hosts disallows. */
   readonly private: number;
   /** Leaf with meta robots nofollow, or an inner page with a rel=nofollow link. */
   readonly nofollow: number;
-  /** Pages with meta robots noindex, whose links count all the same. */
+  /** Pages with meta robots noindex, whose links still count. */
   readonly noindex: number;
   /** Linked through a redirect on the same host. */
   readonly redirect: number;
@@ -35,22 +34,22 @@ export interface Shares {
   readonly crossRedirect: number;
   /** Pages in another encoding than UTF-8. */
   readonly charset: number;
-  /** Pages with a base href, which their links are relative to. */
+  /** Pages with a base href that their links are relative to. */
   readonly base: number;
   /** Share of hosts without a robots.txt (404: everything is allowed there). */
   readonly noRobots: number;
 }
 
 /**
- * Endless pages under /trap/, linked from each host's first page: absent, disallowed by
- * robots.txt (linked only where there is one), or open to whoever has no limits.
+ * Endless pages under /trap/, linked from the first page of each host: absent, disallowed by
+ * robots.txt (linked only if there is one), or open to every crawler without limits.
  */
 export type TrapMode = 'none' | 'disallowed' | 'open';
 
 export interface WebOptions {
   readonly seed: number;
   readonly hosts: number;
-  /** Mean number of pages a host; single hosts have a tenth to three times as many. */
+  /** Mean number of pages per host. Single hosts have a tenth to three times as many. */
   readonly pages: number;
   /** Links to pages of the same host on a page of a dense web. */
   readonly linksPerPage: number;
@@ -58,29 +57,29 @@ export interface WebOptions {
   readonly crossLinks: number;
   /** Mean size of an HTML body, in bytes; its links may make it larger. */
   readonly bodyBytes: number;
-  /** Each page has exactly one way in, so that one lost link loses a subtree, and shows. */
+  /** Each page has exactly one way in, so that a lost link visibly loses a subtree. */
   readonly sparse: boolean;
   /** Second byte of the loopback addresses: host i is 127.`net`.x.y. */
   readonly net: number;
-  /** Port of every host; the server sets the real one where this is 0. */
+  /** Port of every host. If it is 0, the server sets the real one. */
   readonly port: number;
   readonly slowMs: number;
   /** Retry-After of flaky pages, in seconds. */
   readonly retryAfterS: number;
-  /** Every answer takes at least this long, so that two requests at once overlap in the log. */
+  /** Minimum duration of an answer, so that two requests at once overlap in the log. */
   readonly answerMs: number;
   readonly trap: TrapMode;
-  /** Whether all hosts speak TLS, HTTP/2 and HTTP/1.1, with one certificate for all. */
+  /** Whether all hosts use TLS, with HTTP/2 and HTTP/1.1 and one common certificate. */
   readonly tls: boolean;
   readonly shares: Shares;
 }
 
-/** What a caller gives: any part of the options, any part of the shares. */
+/** The options that a caller gives: any part of the options and of the shares. */
 export type PartialWebOptions = Partial<Omit<WebOptions, 'shares'>> & {
   readonly shares?: Partial<Shares>;
 };
 
-/** Hosts on one second byte: 256 third bytes with 254 last bytes each. */
+/** Hosts for one second byte: 256 third bytes with 254 last bytes each. */
 export const hostsMax = 256 * 254;
 
 const defaultShares: Shares = {
@@ -118,7 +117,7 @@ const defaults: Omit<WebOptions, 'shares'> = {
   tls: false,
 };
 
-/** The options with every default filled in. Throws a RangeError where they make no web. */
+/** The options with all defaults. Throws a RangeError if they are invalid. */
 export function webOptions(given: PartialWebOptions = {}): WebOptions {
   const options = { ...defaults, ...given, shares: { ...defaultShares, ...given.shares } };
   atLeast('hosts', options.hosts, 1, hostsMax);
@@ -144,7 +143,7 @@ function atLeast(name: string, value: number, min: number, max: number): void {
 
 /**
  * The options of a command line such as `--hosts 40 --sparse --share missing=0.1 --log web.jsonl`.
- * Throws on an unknown flag or a value that is no number.
+ * Throws on an unknown flag or a value that is not a number.
  */
 export function optionsFromArguments(argv: readonly string[]): {
   web: PartialWebOptions;

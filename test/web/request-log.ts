@@ -1,24 +1,24 @@
-// What the web server saw: one entry a request, kept in memory and, if asked for, appended to a
-// file of JSON lines so that another process can judge it. Written by server.ts, read by judge.ts.
+// The log of the web server: one entry for each request, kept in memory and optionally appended to
+// a file of JSON lines, so that another process can judge it.
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 export interface LoggedRequest {
-  /** Address of the host, as the client connected to it. */
+  /** Address of the host to which the client connected. */
   readonly host: string;
-  /** Path and query, as requested. */
+  /** Path and query as requested. */
   readonly path: string;
   /** When its head had arrived: Unix milliseconds with fractions, on the server's steady clock. */
   readonly startMs: number;
-  /** When its last byte was handed to the kernel, or the client gave up. */
+  /** When its last byte was handed to the kernel, or when the client aborted it. */
   readonly endMs: number;
-  /** 0: the client gave up before the answer was complete. */
+  /** 0: the client aborted it before the answer was complete. */
   readonly status: number;
   readonly userAgent: string;
-  /** Address that the client connected from. */
+  /** Address from which the client connected. */
   readonly client?: string;
 }
 
-/** Entries that wait for the next write to the file; beyond it they are written at once. */
+/** Maximum number of entries that wait for the next write to the file. */
 const unwrittenMax = 1_000;
 
 export class RequestLog {
@@ -57,7 +57,7 @@ export class RequestLog {
   }
 }
 
-/** The entries of a log file; a line cut off at its end by a crash is left out. */
+/** The entries of a log file, without an incomplete last line after a crash. */
 export function readRequestLog(file: string): LoggedRequest[] {
   const text = readFileSync(file, 'utf8');
   const whole = text.slice(0, text.lastIndexOf('\n') + 1);

@@ -1,7 +1,7 @@
 // Serves a synthetic web on loopback: one listening socket for all hosts, told apart by the address
-// that the client connected to. Each request is logged as seen from here, which is what the judge
-// goes by. Tests and the demo start it in their own process; it also runs as one of its own:
-//   node test/web/server.ts --hosts 40 --pages 30 --seed 1 --port 8780 --log requests.jsonl
+// of the connection. It logs each request for the judge. Tests and the demo start it in their own
+// process; it also runs as a program:
+// node test/web/server.ts --hosts 40 --pages 30 --seed 1 --port 8780 --log requests.jsonl
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -12,13 +12,13 @@ import { optionsFromArguments, type PartialWebOptions } from './options.ts';
 import { type LoggedRequest, RequestLog } from './request-log.ts';
 
 export interface RunningWeb {
-  /** The web as served, with the port that it really has. */
+  /** The served web, with its real port. */
   readonly web: SyntheticWeb;
-  /** First page of the first host, from which every page can be reached. */
+  /** First page of the first host. Every page can be reached from it. */
   readonly seed: string;
-  /** PEM that clients are to trust; null without TLS. */
+  /** PEM that clients must trust; null without TLS. */
   readonly certificate: string | null;
-  /** Of HTTP, that requests came in: `1.1`, `2.0`. */
+  /** HTTP versions of the requests so far: `1.1`, `2.0`. */
   versions(): readonly string[];
   /** The requests that have ended. */
   requests(): readonly LoggedRequest[];
@@ -26,20 +26,20 @@ export interface RunningWeb {
   stop(): Promise<void>;
 }
 
-/** How often the log goes to its file. */
+/** Interval of writes of the log to its file. */
 const flushEveryMs = 250;
-/** Longer than any politeness delay of a test, so that no kept connection is cut under a client. */
+/** Longer than any politeness delay of a test, so that the server closes no kept connection. */
 const keepAliveMs = 60_000;
 /** Connections that wait to be accepted: a cluster opens one for every host at once. */
 const backlog = 4_096;
-/** The address where the server speaks about itself; no host of a web has it. */
+/** The address at which the server reports its own state. No host of a web has it. */
 const ownAddress = '127.0.0.1';
 
 /**
- * Starts serving on every loopback address. Rejects where the port is taken.
+ * Starts to serve on every loopback address. Rejects if the port is in use.
  *
- * @param options - port 0 takes a free port, which `web.options.port` then tells
- * @param file - where to log requests as JSON lines, besides memory
+ * @param options - port 0 selects a free port, which is then in `web.options.port`
+ * @param file - where to log requests as JSON lines, in addition to memory
  */
 export async function startWeb(
   options: PartialWebOptions = {},
@@ -78,7 +78,7 @@ export async function startWeb(
   };
 }
 
-/** With TLS the client chooses HTTP/2 or HTTP/1.1; what is served is the same. */
+/** With TLS the client chooses HTTP/2 or HTTP/1.1. The content is the same. */
 function serverOf(web: SyntheticWeb): { server: Server; certificate: string | null } {
   if (!web.options.tls) {
     return { server: createServer({ keepAliveTimeout: keepAliveMs }), certificate: null };
@@ -90,7 +90,7 @@ function serverOf(web: SyntheticWeb): { server: Server; certificate: string | nu
   return { server: server.on('sessionError', ignore), certificate };
 }
 
-/** A client that breaks off is one that was killed. */
+/** A client that breaks a connection was killed. */
 function ignore(): void {}
 
 function closed(server: Server, connections: ReadonlySet<Socket>): Promise<void> {
@@ -104,7 +104,7 @@ class Service {
   readonly versions = new Set<string>();
   readonly #web: SyntheticWeb;
   readonly #log: RequestLog;
-  /** Answers given to each flaky page: at most one entry for each page of that kind. */
+  /** Number of answers for each flaky page. */
   readonly #earlier = new Map<string, number>();
   #open = 0;
   #ended = 0;
@@ -157,7 +157,9 @@ class Service {
     return answerOf(this.#web, host, path, earlier);
   }
 
-  /** `GET http://127.0.0.1:port/`: how far a crawl has come, for who waits for a share of it. */
+  /**
+   * `GET http://127.0.0.1:port/`: the progress of a crawl, for callers that wait for a share of it.
+   */
   #aboutItself(response: ServerResponse): void {
     const progress = { requests: this.#ended, open: this.#open, pid: process.pid };
     response.setHeader('content-type', 'application/json');
@@ -176,11 +178,11 @@ function send(
     ...answer.headers,
     'content-length': answer.body.byteLength,
   });
-  // Noted before the write: a client may have read the answer before the next line here runs, and
-  // its politeness delay must not seem to have begun earlier than it did.
+  // Taken before the write: a client may read the answer before the next line runs, and its delay
+  // must not seem to begin later than it did.
   const writeMs = nowMs();
   response.end(request.method === 'HEAD' ? undefined : answer.body);
-  // What was encrypted is confirmed some turns later, when a client may long have read it; pages
+  // Encrypted data is confirmed some turns later, when a client may have read it long ago. Pages
   // are small enough for the system to take them at once.
   const isSecure = 'encrypted' in request.socket;
   const written = isSecure || (response.socket?.writableLength ?? 0) === 0;
@@ -188,7 +190,7 @@ function send(
   else response.once('finish', () => end(answer.status, nowMs()));
 }
 
-/** A steady clock that processes on one machine agree on well enough. */
+/** A steady clock on which processes of one machine agree well enough. */
 function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -1,11 +1,11 @@
-// Names of hosts that share addresses: `h7-46-0-2.shared.test` is at 127.46.0.2. Agents know them by
-// named-hosts.ts, the proxy of the tests by itself.
+// Names of hosts that share addresses: `h7-46-0-2.shared.test` is at 127.46.0.2. Agents resolve
+// them with named-hosts.ts; the tests' proxy resolves them itself.
 
 import path from 'node:path';
 
 const name = /^h\d+-(\d+)-(\d+)-(\d+)\.shared\.test$/;
 
-/** Undefined: no such name. */
+/** Undefined if there is no such name. */
 export function addressOfName(host: string): string | undefined {
   const bytes = name.exec(host)?.slice(1);
   return bytes && `127.${bytes.join('.')}`;
@@ -16,5 +16,5 @@ export function nameAt(number: number, address: string): string {
   return `h${number}-${address.split('.').slice(1).join('-')}.shared.test`;
 }
 
-/** Flags of Node for agents that are to know the names. */
+/** Flags of Node.js for agents that must resolve the names. */
 export const namesFlags = ['--import', path.resolve(import.meta.dirname, 'named-hosts.ts')];

@@ -1,9 +1,8 @@
-// How a link is written in a page: each of the spellings that HTML and URLs allow for one and the
-// same target, drawn by number. A crawler has to see through all of them, and to know two spellings
-// of one URL for one. Used by markup.ts.
+// The spellings of a link: each of those that HTML and URLs allow for the same target, drawn by
+// number. A crawler must resolve all of them and recognise two spellings of one URL.
 import type { Link, SyntheticWeb } from './model.ts';
 
-/** Where a link is written: its host and the path that relative links start from. */
+/** The place of a link: its host, and the path to which relative links refer. */
 export interface Site {
   readonly web: SyntheticWeb;
   readonly host: number;
@@ -49,13 +48,13 @@ const nearby: readonly Spelling[] = [
   absolute,
 ];
 
-/** The value of `link`'s attribute, before its characters are escaped for HTML. */
+/** The value of `link`'s attribute, before it is escaped for HTML. */
 export function spell(link: Link, site: Site, number: number): string {
   const spellings = link.host === site.host && number % 4 !== 0 ? nearby : anywhere;
   return spellings[(number >>> 2) % spellings.length]!(link, site);
 }
 
-/** A start tag with `value` in its `name`, in one of the ways in which HTML allows to write it. */
+/** A start tag with `value` in its attribute `name`, in one of the forms that HTML allows. */
 export function tag(start: string, name: string, value: string, number: number): string {
   const entities = number % 5 === 0;
   let text = value.replaceAll('&', number % 2 === 0 ? '&amp;' : '&#38;').replaceAll('"', '&quot;');
@@ -64,7 +63,7 @@ export function tag(start: string, name: string, value: string, number: number):
     case 0:
       return `<${start} ${name}='${text}'>`;
     case 1:
-      // Unquoted values end at white space and may not hold these characters.
+      // Unquoted values end at white space and must not contain these characters.
       return /[\s"'=<>`]/.test(text)
         ? `<${start} ${name}="${text}">`
         : `<${start} ${name}=${text}>`;

@@ -1,7 +1,7 @@
 // The words of synthetic pages in six encodings, as bytes. They are kept as strings with one
-// character a byte, so that a page is put together from them and its ASCII markup and turned into
-// bytes once. The words hold second bytes that look like ASCII (a backslash, a bar, a bracket) and
-// bytes that windows-1252 alone defines, over which careless decoders stumble. Used by markup.ts.
+// character per byte, so that a page is built from them and its ASCII markup, and converted once.
+// Some second bytes look like ASCII (a backslash, a bar, a bracket), and some bytes exist only in
+// windows-1252, which careless decoders handle wrongly.
 import { createMultibyteEncoder } from '@exodus/bytes/multi-byte.js';
 
 export const charsets = ['windows-1252', 'shift_jis', 'gbk', 'big5', 'euc-kr'] as const;
@@ -24,7 +24,7 @@ function bytesOf(charset: Charset, text: string): string {
 
 const words = new Map<Charset, readonly string[]>();
 
-/** The words of an encoding, one character a byte. */
+/** The words of an encoding, with one character per byte. */
 export function wordsOf(charset: Charset): readonly string[] {
   let known = words.get(charset);
   if (known === undefined) {
@@ -34,7 +34,7 @@ export function wordsOf(charset: Charset): readonly string[] {
   return known;
 }
 
-/** A paragraph of about 400 bytes, the unit in which pages are filled up to their size. */
+/** A paragraph of about 400 bytes, used to fill pages up to their size. */
 export function paragraph(charset: Charset, turn: number): string {
   const known = wordsOf(charset);
   let text = '<p>';

@@ -1,5 +1,5 @@
-// Agents at addresses that the config of the others does not have: honest ones come in as soon as they
-// have answered there, and nobody takes the place of a member that is alive.
+// Agents at addresses that are not in the config of the others. Honest agents join as soon as they
+// have answered there, and no agent can replace a living member.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -11,10 +11,10 @@ import { HEARTBEAT_MS } from '../process.ts';
 
 const HELLO = { type: 'HELLO', capacity: 1, fingerprint: 'same', n: 0 } as const;
 const MANY = 30;
-/** Where no agent listens, but whoever sends the false claims. */
+/** An address without an agent, controlled by the sender of false claims. */
 const EVIL = 'tcp://192.0.2.9:1';
 
-/** The agents but the last have the config of a cluster without it. */
+/** The config of all agents except the last describes a cluster without the last one. */
 function unconfigured(ids: readonly AgentId[], more = {}): Cluster {
   const known = ids.slice(0, -1);
   const settings = (id: AgentId) =>
@@ -24,7 +24,7 @@ function unconfigured(ids: readonly AgentId[], more = {}): Cluster {
   const c = cluster(ids, { settings, ...more });
   c.places.move(ids.at(-1)!);
   for (const id of known) c.start(id);
-  c.runUntil('the crawl is on its way', () => c.log.length >= 60);
+  c.runUntil('the crawl is running', () => c.log.length >= 60);
   return c;
 }
 
@@ -40,7 +40,7 @@ function assertWhole(c: Cluster): void {
 
 const names = (c: Cluster, at: AgentId) => c.snapshot(at).members.map(({ id }) => id);
 
-/** HELLO again and again, from `as`; whoever sends it answers probes where it says it listens. */
+/** Sends HELLO repeatedly as `as`. The sender can answer probes at its claimed address. */
 function claims(
   c: Cluster,
   as: { id: AgentId; inc: number },
@@ -69,8 +69,8 @@ function claims(
 
 const typesOf = (heard: readonly Envelope[]) => new Set(heard.map(({ message }) => message.type));
 
-describe('addresses that the config does not have', () => {
-  it('an agent joins there once it has answered', () => {
+describe('addresses outside the config', () => {
+  it('an agent joins after it has answered a probe', () => {
     const c = unconfigured(['a1', 'a2', 'a3']);
     c.start('a3');
     const startedAt = c.now;
@@ -82,7 +82,7 @@ describe('addresses that the config does not have', () => {
     assertWhole(c);
   });
 
-  it('an agent joins there though another claims its address without end', () => {
+  it('an agent joins although another process claims its address continuously', () => {
     const c = unconfigured(['a1', 'a2', 'a3']);
     const address = c.places.of('a3');
     for (let ms = 0; ms < SUSPECT_MS; ms += 5) {
@@ -101,12 +101,12 @@ describe('addresses that the config does not have', () => {
     assertWhole(c);
   });
 
-  it('at the addresses of the config nobody is asked', () => {
+  it('no agent sends probes to addresses in the config', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     assert.deepEqual(sentOf(c, 'PROBE'), []);
   });
 
-  it('an agent that nobody can reach there is no member, and gets nothing but questions', () => {
+  it('an unreachable agent does not become a member and receives only probes', () => {
     const c = crawling(['a1', 'a2']);
     const heard = claims(c, { id: 'a9', inc: c.now }, EVIL, { answers: false });
     c.run(2 * SUSPECT_MS);
@@ -116,7 +116,7 @@ describe('addresses that the config does not have', () => {
     assert.deepEqual(named, ['a9 hello']);
   });
 
-  it('an agent comes back there after a crash, within a lease', () => {
+  it('an agent returns at a new address after a crash, within a lease', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a2');
     c.places.move('a2');
@@ -131,7 +131,7 @@ describe('addresses that the config does not have', () => {
     assertWhole(c);
   });
 
-  it('a second process of a living agent is refused as soon as that has answered', () => {
+  it('a second process of a living agent is refused as soon as the living one has answered', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const was = inc(c, 'a2');
     const heard = claims(c, { id: 'a2', inc: was + 1 }, EVIL);
@@ -144,7 +144,7 @@ describe('addresses that the config does not have', () => {
     assertWhole(c);
   });
 
-  it('a second identifier at an address is refused, and so is one more than may be members', () => {
+  it('a second identifier at an address is refused, and so are agents above the maximum', () => {
     const bounds = { ...BOUNDS, unconfigured: 1 };
     const c = crawling(['a1', 'a2'], { settings: () => ({ bounds }) });
     claims(c, { id: 'a8', inc: c.now }, EVIL);
@@ -161,7 +161,7 @@ describe('addresses that the config does not have', () => {
     assert.match(told, /1 agents that are not in the config are members already/);
   });
 
-  it('an agent joins where one that the config does not have either fell silent', () => {
+  it('an agent joins at the address of an unconfigured agent that sends no more heartbeats', () => {
     const c = crawling(['a1', 'a2']);
     claims(c, { id: 'a8', inc: c.now }, EVIL);
     c.run(4 * HEARTBEAT_MS);
@@ -173,7 +173,7 @@ describe('addresses that the config does not have', () => {
     assert.equal(typesOf(toA9).has('REFUSED'), false);
   });
 
-  it('such agents have a capacity together that does not hold the others up', () => {
+  it('the total capacity of unconfigured agents is limited', () => {
     const c = crawling(['a1', 'a2']);
     const capacities = [600, 600, 400];
     for (const [k, capacity] of capacities.entries()) {
@@ -185,7 +185,7 @@ describe('addresses that the config does not have', () => {
     assert.deepEqual(named, ['g1 hello']);
   });
 
-  it('of many that a member of the config says it hears, one frame brings one into view', () => {
+  it('each frame of a configured member can add only one unconfigured agent', () => {
     const c = crawling(['a1', 'a2']);
     const ghosts = Array.from({ length: 60 }, (_, k) => {
       const card = { id: `g${k}`, inc: c.now, capacity: 1, address: `tcp://192.0.2.9:${k + 1}` };
@@ -206,7 +206,10 @@ describe('addresses that the config does not have', () => {
   });
 });
 
-/** As `messaging/brief-links.ts`: so many addresses are asked at a time, each for so long. */
+/**
+ * Like `messaging/brief-links.ts`: limits the number of addresses that are probed at a time, and
+ * for how long.
+ */
 function fewAsked(c: Cluster, id: AgentId, max: number, ms: number): void {
   const until = new Map<AgentId, number>();
   c.lose = (from, to, { type }) => {
@@ -218,8 +221,8 @@ function fewAsked(c: Cluster, id: AgentId, max: number, ms: number): void {
   };
 }
 
-describe('an agent that starts among many that its config does not have', () => {
-  it('knows all of them when it joins, though it can ask few at a time', () => {
+describe('an agent that starts among many unconfigured agents', () => {
+  it('knows all of them when it joins, although it can probe only a few at a time', () => {
     const many = Array.from({ length: MANY }, (_, k) => `m${k}`);
     const config = ['a1', 'a2'];
     const configured = config.map((id) => ({ id, address: `ipc://sim/${id}` }));
@@ -228,9 +231,9 @@ describe('an agent that starts among many that its config does not have', () => 
     for (const id of many) c.places.move(id);
     c.startAll();
     c.runUntil('all have met', () => names(c, 'a2').length === MANY + 1, 20_000);
-    c.runUntil('the crawl is on its way', () => c.log.length >= 1000);
+    c.runUntil('the crawl is running', () => c.log.length >= 1000);
     c.kill('a1');
-    c.runUntil('a1 is gone', () => !names(c, 'a2').includes('a1'));
+    c.runUntil('a1 is removed', () => !names(c, 'a2').includes('a1'));
     fewAsked(c, 'a1', 8, 5 * SUSPECT_MS);
     c.start('a1');
     c.runUntil('a1 has joined', () => c.snapshot('a1').joined, 5 * SUSPECT_MS);
@@ -242,7 +245,7 @@ describe('an agent that starts among many that its config does not have', () => 
 });
 
 describe('a false claim', () => {
-  it('of a later life is not believed when the member, which outlived it, falls silent', () => {
+  it('of a later incarnation is not believed when the member later loses heartbeats', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const was = inc(c, 'a2');
     claims(c, { id: 'a2', inc: was + 1 }, 'ipc://sim/a2');
@@ -257,7 +260,7 @@ describe('a false claim', () => {
     assertWhole(c);
   });
 
-  it('of a later life of a member, at its own address, ends nobody', () => {
+  it("of a later incarnation at the member's own address ends no agent", () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const was = inc(c, 'a2');
     claims(c, { id: 'a2', inc: was + 1 }, 'ipc://sim/a2');
@@ -269,7 +272,7 @@ describe('a false claim', () => {
     assertWhole(c);
   });
 
-  it('to be the very agent that is told ends nobody, where the settings differ', () => {
+  it('that names the receiving agent itself does not end it if the settings differ', () => {
     const c = crawling(['a1', 'a2']);
     const from = { id: 'a1', inc: inc(c, 'a1') + 1 };
     const message = { ...HELLO, fingerprint: 'other', address: EVIL };
@@ -278,7 +281,7 @@ describe('a false claim', () => {
     assertWhole(c);
   });
 
-  it('with its settings does: another process runs under its identifier', () => {
+  it('that names the receiving agent itself ends it if the settings agree', () => {
     const c = crawling(['a1', 'a2']);
     const from = { id: 'a1', inc: inc(c, 'a1') + 1 };
     c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message: { ...HELLO, address: EVIL } });

@@ -1,6 +1,5 @@
-// What the cluster shares (adr/0030), on virtual time: addresses that many hosts have in
-// common are left alone for their delay whoever asks them, and the page limit is met exactly.
-// The slower of these tests; the others are in `test/simulation/budgets.test.ts`.
+// The slower tests of the shared limits of a cluster (adr/0030), on virtual time: addresses that
+// many hosts share, and the page limit. The others are in `test/simulation/budgets.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -9,8 +8,8 @@ import { Cluster, DELAY_MS, SUSPECT_MS } from '../cluster.ts';
 import { Random } from '../random.ts';
 import { denseWeb } from '../webs.ts';
 
-describe('slots', () => {
-  it('addresses: through a kill and a return', () => {
+describe('address permits', () => {
+  it('addresses: the delay of each address holds although an agent is killed and returns', () => {
     for (const id of IDS) {
       const cluster = shared();
       cluster.runUntil('a third is fetched', () => cluster.fetched().size > 40, 120_000);
@@ -36,7 +35,7 @@ describe('the page limit', () => {
     return pages.size;
   };
 
-  it('pages: through a kill of any agent, the last count is exact', () => {
+  it('pages: the final count is exact although an agent is killed with its disk', () => {
     for (const id of IDS) {
       const cluster = shared({ ipDelayMs: 0, pagesMax: 60, delayMs: 2 * DELAY_MS });
       cluster.runUntil('a third is fetched', () => cluster.fetched().size > 20, 120_000);
@@ -48,7 +47,7 @@ describe('the page limit', () => {
     }
   });
 
-  it('pages: where every second word about tokens is lost', () => {
+  it('pages: the final count is exact although half of the messages about tokens are lost', () => {
     for (let seed = 1; seed <= 8; seed++) {
       const cluster = shared({ ipDelayMs: 0, pagesMax: 60, seed });
       const random = new Random(seed);
@@ -61,7 +60,10 @@ describe('the page limit', () => {
 });
 
 describe('the page limit in a later round', () => {
-  /** A crawl that ended at its limit of 60 of 120 pages, begun again by all but the deaf. */
+  /**
+   * A crawl that ended at its limit of 60 of 120 pages. All agents but the deaf ones begin a new
+   * round.
+   */
   function again(isDeaf: (id: string) => boolean): {
     cluster: Cluster;
     web: Map<string, readonly string[]>;
@@ -75,7 +77,8 @@ describe('the page limit in a later round', () => {
     assert.equal(cluster.fetched().size, 60);
     const since = cluster.now;
     for (const id of IDS) cluster.start(id);
-    // Who joins is told all orders: from now on each hears of one by itself.
+    // A joining agent receives all directives. From now on each agent receives a directive
+    // separately.
     cluster.runUntil('all have joined', () => IDS.every((id) => cluster.snapshot(id).joined));
     for (const id of IDS.filter((one) => !isDeaf(one))) {
       const { core, inputs } = cluster.agents.get(id)!;
@@ -89,7 +92,7 @@ describe('the page limit in a later round', () => {
     return whole.map(({ url }) => url).filter((url) => web.has(url));
   }
 
-  /** Each page has got a link to a new one of its host: more than the limit leaves room for. */
+  /** Adds to each page a link to a new page of its host: more than the limit admits. */
   function grow(web: Map<string, readonly string[]>): void {
     for (const [url, links] of [...web]) {
       web.set(`${url}-new`, []);
@@ -97,7 +100,7 @@ describe('the page limit in a later round', () => {
     }
   }
 
-  it('rounds: who has not heard of the round is not counted with the pages of the last', () => {
+  it('rounds: pages that a late agent fetched in the previous round do not count', () => {
     for (const deaf of IDS) {
       const { cluster, web, since } = again((id) => id === deaf);
       grow(web);
@@ -105,12 +108,12 @@ describe('the page limit in a later round', () => {
       cluster.run(4 * SUSPECT_MS);
       cluster.lose = () => false;
       cluster.runToEnd(120_000);
-      assert.equal(asked(cluster, since).length, 60, `${deaf} heard of it late`);
+      assert.equal(asked(cluster, since).length, 60, `${deaf} received the refresh late`);
       cluster.close();
     }
   });
 
-  it('rounds: nor is what one alone has heard of', () => {
+  it('rounds: the limit holds although at first only one agent has received the refresh', () => {
     for (const first of IDS) {
       const { cluster, web, since } = again((id) => id !== first);
       grow(web);
@@ -118,7 +121,7 @@ describe('the page limit in a later round', () => {
       cluster.run(4 * SUSPECT_MS);
       cluster.lose = () => false;
       cluster.runToEnd(120_000);
-      assert.equal(asked(cluster, since).length, 60, `${first} alone had heard of it`);
+      assert.equal(asked(cluster, since).length, 60, `${first} alone had received the refresh`);
       cluster.close();
     }
   });

@@ -1,6 +1,5 @@
-// A server that has said that it has enough is left alone for that time, whoever owns its host by
-// then, and however the host came to it.
-// The slower of these tests; the others are in `test/simulation/busy-hosts.test.ts`.
+// The slower tests of servers that answered that they are busy: no agent sends them requests for
+// that time. The others are in `test/simulation/busy-hosts.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -25,7 +24,7 @@ function rowOf(c: Cluster, id: AgentId): HostRecord {
 }
 
 describe('a busy host that named a wait', () => {
-  it('is left alone while it goes to a joiner and comes back', () => {
+  it('gets no requests while its host moves to a joining agent and back', () => {
     const [first, second, ...rest] = new Cluster({ ids: IDS, web: new Map(), seeds: [] }).order(
       HOST,
       IDS,
@@ -42,7 +41,7 @@ describe('a busy host that named a wait', () => {
     c.close();
   });
 
-  it('on the request for its robots.txt, too', () => {
+  it('gets no requests either if it named the wait in the answer for robots.txt', () => {
     const c = crawl({
       busy: ({ host, kind }) =>
         host === HOST && kind === 'robots' ? { status: 429, retryAfterMs: WAIT_MS } : null,
@@ -57,27 +56,27 @@ describe('a busy host that named a wait', () => {
   });
 });
 
-describe('a busy host that named none', () => {
-  it('is known by its steps of back-off to whoever takes it over', () => {
+describe('a busy host that named no wait', () => {
+  it('has the same back-off steps at each new owner', () => {
     const c = crawl(busyFor(null));
     const { owner, saidAt } = told(c);
     assert.equal(rowOf(c, owner).busy, 1);
-    c.runUntil('it has said so thrice', () => toHost(c, saidAt).length === 2, 10 * MINUTE);
+    c.runUntil('it has answered so three times', () => toHost(c, saidAt).length === 2, 10 * MINUTE);
     c.run(200);
     const last = toHost(c).at(-1)!.end;
     c.kill(owner);
     c.run(2 * SUSPECT_MS);
     const successor = heirOf(c);
     assert.equal(rowOf(c, successor).busy, 3);
-    c.runUntil('it is asked again', () => toHost(c, last).length > 0, 30 * MINUTE);
-    // 60 s, doubled with each step before, and by chance half as much again.
+    c.runUntil('it gets a request again', () => toHost(c, last).length > 0, 30 * MINUTE);
+    // 60 s, doubled with each step, plus up to half of it at random.
     const waitedMs = toHost(c, last)[0]!.start - last;
     assert.ok(waitedMs >= 360_000 && waitedMs < 380_000, `${waitedMs} ms`);
     c.run(200);
     assert.equal(rowOf(c, successor).busy, 4);
     const { blocks, busySince } = rowOf(c, successor);
-    assert.equal(blocks, 4, 'and by what leads to its being given up');
-    assert.ok(Math.abs(busySince! - saidAt) < 2 * SUSPECT_MS, 'since the first block');
+    assert.equal(blocks, 4, 'the number of blocks, which leads to giving up the host, is copied');
+    assert.ok(Math.abs(busySince! - saidAt) < 2 * SUSPECT_MS, 'its first time is copied');
     c.close();
   });
 });

@@ -1,6 +1,6 @@
-// The scenarios by which weaker wordings of the protocol failed, each on a
-// cluster of real cores, named after its row: fetch right, lease, detector.
-// The slower of these tests; the others are in `test/simulation/cases-a.test.ts`.
+// The slower of the scenarios in which earlier versions of the protocol failed, each on a cluster
+// of real cores: fetch right, lease and failure detector. The others are in
+// `test/simulation/cases-a.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -10,8 +10,8 @@ import { DELAY_MS, LEASE_MS, SUSPECT_MS } from '../cluster.ts';
 import { HEARTBEAT_MS } from '../process.ts';
 import { Random } from '../random.ts';
 
-describe('cases A: fetch right, lease, detector', () => {
-  it('A3: alone, then stopped while others take over, an agent fetches nothing on waking', () => {
+describe('fetch right, lease, failure detector', () => {
+  it('an agent that was alone and stalled while others joined fetches nothing on waking', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.runUntil('a1 crawls alone', () => c.log.length >= 20);
@@ -25,7 +25,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('A4: groups that formed apart give up what they hold when they meet', () => {
+  it('groups that formed separately release their hosts when they meet', () => {
     const c = cluster(['a1', 'a2', 'a3'], { quorum: 'majority' });
     for (const other of ['a2', 'a3']) {
       c.network.cut('a1', other);
@@ -40,7 +40,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(endCodes(c), [0, 0, 0]);
   });
 
-  it('A8: under majority, two who hear all and are heard by no other stop before the others', () => {
+  it('under majority, two agents that no others hear stop before the others take over', () => {
     const c = crawling(['a1', 'a2', 'a3', 'a4', 'a5'], { quorum: 'majority' });
     for (const x of ['a1', 'a2']) for (const y of ['a3', 'a4', 'a5']) c.network.cut(x, y);
     c.run(3 * SUSPECT_MS);
@@ -50,7 +50,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.deepEqual(endCodes(c), [0, 0, 0, 0, 0]);
   });
 
-  it('A8: a vote stays when its giver has removed the suspect: nobody is left behind', () => {
+  it('a vote remains after its voter removed the suspect, so every agent removes it', () => {
     const c = crawling(['a1', 'a2', 'a3', 'a4', 'a5'], { quorum: 'majority', delayMs: 100 });
     c.kill('a5');
     c.lose = (_, to, message) =>
@@ -64,13 +64,13 @@ describe('cases A: fetch right, lease, detector', () => {
     );
   });
 
-  it('A9: with no path one way a third agent relays URLs, lists and heartbeats, steadily', () => {
+  it('if a direction has no path, a third agent relays URLs, lists and heartbeats', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.network.cut('a1', 'a2');
     c.run(SUSPECT_MS);
     const since = c.now;
     c.run(2 * SUSPECT_MS);
-    // Relayed heartbeats must not pass for the straight path: no flapping.
+    // The receiver must not take relayed heartbeats for a direct path, or the path would flap.
     for (const { news } of heartbeats(c, 'a2', since)) {
       assert.equal(news.find((n) => n.id === 'a1')?.direct, false);
     }
@@ -79,7 +79,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('A9: of five, each of which sees two, nobody is given up, in whatever order they speak', () => {
+  it('of five agents that each reach two others, none is removed in any heartbeat order', () => {
     const ids = ['a1', 'a2', 'a3', 'a4', 'a5'];
     const random = new Random(5);
     for (let seed = 0; seed < 24; seed++) {
@@ -88,10 +88,10 @@ describe('cases A: fetch right, lease, detector', () => {
         c.run(random.whole(0, HEARTBEAT_MS - 1));
         c.start(id);
       }
-      c.runUntil('the crawl is on its way', () => c.log.length >= 20);
+      c.runUntil('the crawl is running', () => c.log.length >= 20);
       c.run(random.whole(0, HEARTBEAT_MS - 1));
       const before = ids.map((id) => inc(c, id));
-      // The two that an agent still sees are the one before and the one after it.
+      // Each agent still reaches the previous and the next one.
       for (const [k, id] of ids.entries()) {
         for (const other of [ids[(k + 2) % 5]!, ids[(k + 3) % 5]!]) c.network.cut(id, other);
       }
@@ -101,7 +101,7 @@ describe('cases A: fetch right, lease, detector', () => {
     }
   });
 
-  it('A9: a deaf agent that nobody bridges learns of it by the others and is reborn', () => {
+  it('a deaf agent without a relay learns from the others that it was removed, and rejoins', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const before = inc(c, 'a1');
     c.network.cut('a1', 'a3');
@@ -111,23 +111,23 @@ describe('cases A: fetch right, lease, detector', () => {
     c.run(SUSPECT_MS);
     assert.ok(inc(c, 'a1') > before);
     c.runToEnd();
-    // Not polite meanwhile: for the deaf one this is a partition that nobody bridges.
+    // Requests are not polite meanwhile: for the deaf agent this is a partition without a relay.
     assert.deepEqual(endCodes(c), [0, 0, 0]);
   });
 
-  it('A10: a changed capacity comes with a new incarnation and moves hosts politely', () => {
+  it('a changed capacity comes with a new incarnation and moves hosts politely', () => {
     let capacity = 1;
     const settings = (id: AgentId) => (id === 'a2' ? { capacity } : {});
     const c = crawling(['a1', 'a2'], { settings });
     capacity = 3;
     c.kill('a2');
     c.start('a2');
-    c.runUntil('a1 knows', () => c.snapshot('a1').members[0]?.capacity === 3);
+    c.runUntil('a1 knows the new capacity', () => c.snapshot('a1').members[0]?.capacity === 3);
     c.runToEnd();
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('A12: the wall clock set forwards costs a lease and no more; set back, nothing', () => {
+  it('wall clocks that jump forwards or back cause no impolite request and lose no page', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.jump('a1', 3_600_000);
     c.jump('a2', -3_600_000);
@@ -137,7 +137,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('A13: when its next in order dies an agent pauses a host from lease to takeover', () => {
+  it('when its lease grantor dies, an agent stops fetching from lease end to takeover', () => {
     const c = crawling(['a1', 'a2']);
     const died = c.now;
     c.kill('a2');
@@ -148,7 +148,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.ok(c.log.some((v) => v.start > died + SUSPECT_MS));
   });
 
-  it('A14: bulk goes in its own lane: heartbeats and acknowledgements never wait for it', () => {
+  it('heartbeats and acknowledgements use the control lane, and URLs the bulk lane', () => {
     const c = crawling(['a1', 'a2']);
     const perform = c.agents.get('a1')!.effects;
     const push = perform.push.bind(perform);
@@ -163,7 +163,7 @@ describe('cases A: fetch right, lease, detector', () => {
     assert.equal(lanes.get('URLS'), 'bulk');
   });
 
-  it('A15: when all are reborn at once the crawl goes on within a few round trips', () => {
+  it('when all agents are reborn at once, the crawl continues within a few round trips', () => {
     const c = crawling(['a1', 'a2', 'a3', 'a4']);
     for (const id of ['a1', 'a2', 'a3', 'a4']) c.stall(id, LEASE_MS + 50);
     c.run(LEASE_MS + 50 + 4 * HEARTBEAT_MS + DELAY_MS);

@@ -1,6 +1,6 @@
-// The scenarios by which weaker wordings of the protocol failed, each on a
-// cluster of real cores, named after its row: hand-off, routing, the end.
-// The slower of these tests; the others are in `test/simulation/cases.test.ts`.
+// The slower of the scenarios in which earlier versions of the protocol failed, each on a cluster
+// of real cores: hand-off, routing and completion. The others are in
+// `test/simulation/cases.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -8,8 +8,8 @@ import type { AgentId } from '../../../agent/core/protocol/messages.ts';
 import { cluster, crawling, endCodes, inc, sentOf } from '../case-kit.ts';
 import { SUSPECT_MS } from '../cluster.ts';
 
-describe('cases B: join, hand-off, takeover', () => {
-  it('B3: a joiner who waits for one that never comes costs no page fetched again', () => {
+describe('join, hand-off, takeover', () => {
+  it('no page is fetched twice when an agent joins while another never starts', () => {
     for (let seed = 1; seed <= 8; seed++) {
       const c = cluster(['a1', 'a2', 'a3'], { seed, weather: { slow: 0.5, slowMs: 60 } });
       c.start('a1');
@@ -23,7 +23,7 @@ describe('cases B: join, hand-off, takeover', () => {
     }
   });
 
-  it('B4: lists to one who turns out not to be the owner are withdrawn (staggered start)', () => {
+  it('lists to an agent that turns out not to be the owner are withdrawn (staggered start)', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a2');
     c.network.cut('a3', 'a2');
@@ -39,7 +39,7 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.deepEqual(endCodes(c), [0, 0, 0]);
   });
 
-  it('B5: a joiner waits out whoever holds a lease from its former life', () => {
+  it('a joining agent waits for every agent that may hold a lease from its previous run', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a1');
     c.network.cut('a2', 'a1');
@@ -51,7 +51,7 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('B5: an agent in view is not long gone because an earlier life of it is', () => {
+  it('a WELCOME reports age 0 for the tombstone of an agent that is back in view', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a2');
     c.start('a2');
@@ -68,7 +68,7 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.deepEqual(ages, [0]);
   });
 
-  it('B6: before it has joined, an agent acknowledges no URLs and fetches nothing', () => {
+  it('an agent acknowledges no URLs and sends no requests before it has joined', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a3');
     c.network.cut('a2', 'a3');
@@ -90,14 +90,14 @@ describe('cases B: join, hand-off, takeover', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('B8: a takeover of many hosts goes in steps, and completion waits for the last', () => {
+  it('a takeover of many hosts is polite, and the crawl completes', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a2');
     c.runToEnd();
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('B10: an unjoined agent obeys a refusal only from one joined or of a smaller name', () => {
+  it('an unjoined agent accepts a refusal only from a joined agent or a smaller identifier', () => {
     const settings = (id: AgentId) =>
       id === 'a3' ? { fingerprint: 'other', fingerprintHash: 'other' } : {};
     const c = cluster(['a1', 'a2', 'a3'], { settings });
@@ -107,15 +107,15 @@ describe('cases B: join, hand-off, takeover', () => {
   });
 });
 
-describe('cases C: acknowledgements', () => {
-  it('C6: what is not the receiver’s stays in the outbox until the views agree', () => {
+describe('acknowledgements', () => {
+  it('URLs that their receiver does not own stay in the outbox until the views agree', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.agents.get('a3')!.core.leave(c.instant('a3'));
     c.runToEnd();
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('C9: resent batches do not pile up at a receiver that has not joined', () => {
+  it('repeated batches do not accumulate at a receiver that has not joined', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a2');
     c.network.cut('a3', 'a2');
@@ -129,7 +129,7 @@ describe('cases C: acknowledgements', () => {
   });
 });
 
-describe('cases D: completion', () => {
+describe('completion', () => {
   it('a round that begins in the turn of the last COMPLETE is crawled', () => {
     const c = cluster(['a1', 'a2']);
     c.startAll();
@@ -153,7 +153,7 @@ describe('cases D: completion', () => {
     );
   });
 
-  it('D6: a permanent cut one way does not keep the crawl from ending', () => {
+  it('a permanent one-way cut does not prevent the end of the crawl', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.network.cut('a1', 'a2');
     c.startAll();

@@ -1,5 +1,5 @@
-// Whole clusters on virtual time: joins, completion, faults.
-// The slower of these tests; the others are in `test/simulation/cluster.test.ts`.
+// The slower tests of whole clusters on virtual time: stalls, one-way cuts and partitions. The
+// others are in `test/simulation/cluster.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -7,7 +7,7 @@ import { SUSPECT_MS } from '../cluster.ts';
 import { assertAllFetchedOnce, cluster, ends } from '../cluster-stage.ts';
 
 describe('a cluster with faults', () => {
-  it('an agent that stands still again before it was answered calls nobody deaf', () => {
+  it('an agent that stalls again before it receives an answer removes no agent as deaf', () => {
     const c = cluster(['a1', 'a2', 'a3'], 40, 20);
     const incarnations = () =>
       ['a1', 'a3'].map((id) => c.agents.get(id)!.core.snapshot(c.instant(id)).incarnation);
@@ -15,7 +15,7 @@ describe('a cluster with faults', () => {
     c.runUntil('a tenth is fetched', () => c.log.length >= 80);
     const before = incarnations();
     for (let k = 0; k < 4; k++) {
-      // Less than the lease, which it holds on, and longer than an answer takes.
+      // Shorter than the lease, so it keeps its incarnation, and longer than an answer takes.
       c.stall('a2', 0.59 * SUSPECT_MS);
       c.run(0.59 * SUSPECT_MS + 15);
     }
@@ -25,7 +25,7 @@ describe('a cluster with faults', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('a one-way cut is bridged by the third agent: no suspicion, URLs by relay, completion', () => {
+  it('a third agent bridges a one-way cut: no suspicion, relayed URLs, completion', () => {
     const c = cluster(['a1', 'a2', 'a3'], 60, 40);
     c.startAll();
     c.runUntil('some are fetched', () => c.log.length >= 20);

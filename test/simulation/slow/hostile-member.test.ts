@@ -1,5 +1,5 @@
-// A member that crawls like the others and says false things besides, each well formed. The others
-// lose no page, visit no host twice at once, come to their end once it is gone, and name it.
+// A member that crawls like the others and also sends false messages, each well formed. The other
+// agents lose no page, never visit a host twice at once, finish after it is removed, and name it.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -11,7 +11,7 @@ import type { Cluster } from '../cluster.ts';
 
 const IDS = ['a1', 'a2', 'evil'] as const;
 const HONEST = ['a1', 'a2'] as const;
-/** So long it goes on. */
+/** Duration of the attack. */
 const ATTACK_MS = 6000;
 const EVERY_MS = 50;
 const PAGES = 1200;
@@ -22,7 +22,7 @@ interface Says {
   readonly message: Message;
 }
 
-/** Runs a crawl in which `evil` says all this again and again, and is killed in the end. */
+/** Runs a crawl in which `evil` sends all these messages repeatedly and is killed at the end. */
 function attacked(saysAt: (c: Cluster, k: number) => readonly Says[], more = {}): Cluster {
   const c = crawling(IDS, { backups: 2, ...more });
   const startedAt = c.now;
@@ -35,7 +35,7 @@ function attacked(saysAt: (c: Cluster, k: number) => readonly Says[], more = {})
         const encoded = encodeEnvelope({ from, to: { id: to, inc: inc(c, to) }, message });
         assert.ok(encoded.ok);
         const decoded = decodeFrame(encoded.frame);
-        assert.ok(decoded.ok, 'well formed');
+        assert.ok(decoded.ok, 'the frame is well formed');
         c.deliver(to, decoded.envelope);
       }
     });
@@ -55,7 +55,7 @@ function assertUnharmed(c: Cluster): void {
   assert.deepEqual(c.impolite(), []);
 }
 
-/** Who named `evil`, for which claim. */
+/** The honest agents that recorded this claim of `evil`. */
 function namedBy(c: Cluster, claim: string): AgentId[] {
   return HONEST.filter((id) =>
     c.disks
@@ -75,7 +75,7 @@ const PAGE = {
 };
 
 describe('a hostile member', () => {
-  it('ends no page by rows of hosts that it does not own', () => {
+  it('cannot end pages by rows for hosts that it does not own', () => {
     const c = attacked((cluster) =>
       HONEST.map((to) => {
         const hosts = Array.from({ length: 40 }, (_, k) => `h${k}.test`);
@@ -99,7 +99,7 @@ describe('a hostile member', () => {
     assert.deepEqual(namedBy(c, 'rows'), HONEST);
   });
 
-  it('is not believed to have rows that were never sent, or numbers never given', () => {
+  it('cannot acknowledge rows that were never sent, or numbers that were never assigned', () => {
     const c = attacked((cluster) =>
       HONEST.map((to) => {
         const items = Array.from({ length: 40 }, (_, k) => ({ host: `h${k}.test`, mark: 2 ** 52 }));
@@ -111,7 +111,7 @@ describe('a hostile member', () => {
     assert.deepEqual(namedBy(c, 'rows-ack'), HONEST);
   });
 
-  it('with a list without end is given up', () => {
+  it('is refused when it sends a list without end', () => {
     const c = attacked(
       (_, k) =>
         HONEST.flatMap((to) =>
@@ -129,8 +129,8 @@ describe('a hostile member', () => {
     assert.deepEqual(namedBy(c, 'list'), HONEST);
   });
 
-  it('with a flood of URLs takes no more than some batches', () => {
-    // They are answered when copies are safe: without its own acknowledgements none is.
+  it('cannot occupy more than a few batches by a flood of URLs', () => {
+    // URLs are acknowledged when their copies are safe. Without its own acknowledgements none is.
     const lose = (from: AgentId, _: AgentId, message: Message) =>
       from === 'evil' && message.type === 'ROWS_ACK';
     const c = attacked((cluster, k) => {
@@ -145,7 +145,7 @@ describe('a hostile member', () => {
     assert.deepEqual(namedBy(c, 'urls'), HONEST);
   });
 
-  it('that says HELLO for another, or from the address of another, changes no link', () => {
+  it("cannot change a link by a HELLO for another agent or from another agent's address", () => {
     const hello = { type: 'HELLO', capacity: 1, fingerprint: 'same', n: 0 } as const;
     const c = attacked((cluster) => [
       {

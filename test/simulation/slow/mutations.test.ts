@@ -1,6 +1,6 @@
-// Every rule of the protocol's last table, and a few of our own, taken away in turn: the checkers
-// must notice, in a schedule made for the rule or in the swarm. A schedule must also run clean
-// while the rule is in force.
+// Removes every rule of the protocol's last table, and some others, one at a time. The checkers
+// must notice it in a schedule made for the rule, or in the swarm. A schedule must also find no
+// violation while the rule is in force.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RULES, type Rule, without } from '../mutations.ts';
@@ -8,7 +8,9 @@ import type { Kind } from '../plan.ts';
 import { SCHEDULES } from '../schedules.ts';
 import { runSwarm } from '../swarm.ts';
 
-/** A seed that offends each rule; a change of the core moves it, so some after it are tried. */
+/**
+ * A seed that shows each rule. A change of the core shifts it, so the test also tries later seeds.
+ */
 const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'suspicion-final': ['cuts', 11],
   barrier: ['cuts', 9],
@@ -36,8 +38,8 @@ describe('the checkers notice when a rule is taken away:', () => {
     const seed = SEEDS[rule];
     if (schedule) {
       it(`${rule}, in a schedule of its own`, () => {
-        assert.deepEqual(schedule(), [], 'with the rule');
-        assert.notDeepEqual(without(rule, schedule), [], 'without it');
+        assert.deepEqual(schedule(), [], 'violations with the rule');
+        assert.notDeepEqual(without(rule, schedule), [], 'no violation without it');
       });
     } else {
       it(`${rule}, in the swarm`, () => {
@@ -46,7 +48,7 @@ describe('the checkers notice when a rule is taken away:', () => {
         const offends = (at: number) => runSwarm(at, kind).violations.length > 0;
         const tried = Array.from({ length: TRIED_MAX }, (_, i) => first + i);
         const found = without(rule, () => tried.find(offends));
-        assert.ok(found !== undefined, `nothing in ${TRIED_MAX} runs`);
+        assert.ok(found !== undefined, `no violation in ${TRIED_MAX} runs`);
         assert.deepEqual(runSwarm(found, kind).violations, [], `seed ${found} with the rule`);
       });
     }

@@ -1,7 +1,5 @@
-// What the operator orders while a cluster crawls, on real cores: nobody asks for anything while the
-// crawl is paused, and it does not end; nobody asks a blocked host, late joiners included; a delay
-// holds from the next request on, whoever owns the host. Seeds given late are fetched.
-// The slower of these tests; the others are in `test/simulation/orders.test.ts`.
+// The slower tests of directives of the operator in a running cluster, on real cores. The others
+// are in `test/simulation/orders.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -24,8 +22,8 @@ function skippedBy(c: Cluster, id: string): number {
   return c.disks.get(id)!.db.prepare<[], number>(sql).pluck().get()!;
 }
 
-describe('orders in a cluster', () => {
-  it('orders: a pause outlives the processes that were told', () => {
+describe('directives in a cluster', () => {
+  it('orders: a pause outlives the processes that received it', () => {
     const c = crawling(['a1', 'a2']);
     give(c, 'a1', PAUSE);
     everyoneKnows(c, (id) => c.snapshot(id).paused);
@@ -39,7 +37,7 @@ describe('orders in a cluster', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('orders: a block that is taken back queues again what it had skipped', () => {
+  it('orders: lifting a block requeues the URLs that it had skipped', () => {
     for (const pattern of ['h1.test', '*.test', '*']) {
       const c = crawling(['a1', 'a2', 'a3']);
       give(c, 'a3', block(pattern));
@@ -55,12 +53,12 @@ describe('orders in a cluster', () => {
     }
   });
 
-  it('orders: what a block had skipped comes back though its owner dies meanwhile', () => {
+  it('orders: lifting a block requeues skipped URLs although their owner dies meanwhile', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const host = busyHost(c);
     const [owner, next] = c.order(host, ['a1', 'a2', 'a3']);
     give(c, next!, block(host));
-    c.runUntil('it is skipped', () => skipped(c, host) > 0);
+    c.runUntil('a URL is skipped', () => skipped(c, host) > 0);
     c.run(2 * SUSPECT_MS);
     c.kill(owner!);
     give(c, next!, { ...block(host), value: null });
@@ -68,7 +66,7 @@ describe('orders in a cluster', () => {
     assert.equal(c.fetched().size, 1200);
   });
 
-  it('orders: those in force are known with the agents that have them', () => {
+  it('orders: each agent lists the directives in force and the agents that have them', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     c.kill('a3');
     give(c, 'a1', { kind: 'delay', host: '*.test', value: 21 });
@@ -81,15 +79,15 @@ describe('orders in a cluster', () => {
     c.start('a3');
     c.runUntil('a3 has it', () => listed()?.applied.length === 3);
     give(c, 'a2', { kind: 'delay', host: '*.test', value: null });
-    c.runUntil('it is gone', () => listed() === undefined);
+    c.runUntil('it is no longer listed', () => listed() === undefined);
     c.runToEnd();
   });
 
-  it('orders: a late joiner that takes over a blocked host does not ask it', () => {
+  it('orders: a late joiner that takes over a blocked host sends it no requests', () => {
     const c = cluster(['a1', 'a2', 'a3']);
     c.start('a1');
     c.start('a2');
-    c.runUntil('they crawl', () => c.log.length >= 200);
+    c.runUntil('two agents crawl', () => c.log.length >= 200);
     const hosts = [...new Set(c.log.map((visit) => visit.host))];
     const theirs = hosts.filter((host) => c.order(host, ['a1', 'a2', 'a3'])[0] === 'a3');
     assert.ok(theirs.length > 0);
@@ -102,7 +100,7 @@ describe('orders in a cluster', () => {
     assert.deepEqual(endCodes(c), [0, 0, 0]);
   });
 
-  it('orders: two sides of a partition know all that was said on either when it heals', () => {
+  it('orders: after a partition heals, both sides know all directives that either received', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     for (const other of ['a1', 'a2']) {
       c.network.cut(other, 'a3');
@@ -122,7 +120,7 @@ describe('orders in a cluster', () => {
     c.runToEnd();
   });
 
-  it('orders: a longer delay holds for the very next request, and after a takeover', () => {
+  it('orders: a longer delay holds for the next request, and after a takeover', () => {
     const c = crawling(['a1', 'a2', 'a3']);
     const host = busyHost(c);
     const delayMs = 3 * SUSPECT_MS;
@@ -135,7 +133,7 @@ describe('orders in a cluster', () => {
     const since = c.now;
     c.run(2 * delayMs);
     c.kill(owner!);
-    c.runUntil('its successor asked the host', () => {
+    c.runUntil('its successor requested the host', () => {
       return c.log.some((visit) => visit.host === host && visit.by === next && visit.start > since);
     });
     c.run(2 * delayMs);

@@ -1,6 +1,5 @@
-// A complete crawl in which a disk is lost, started again: the agents wait for one another, and the
-// one without a state gets it from the copies before it may crawl.
-// The slower of these tests; the others are in `test/simulation/repair.test.ts`.
+// The slower tests of a restarted crawl in which agents wait for one another. The others are in
+// `test/simulation/repair.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -8,7 +7,7 @@ import { cluster } from '../case-kit.ts';
 import { ids, others } from '../repair-stage.ts';
 
 describe('repair', () => {
-  it('an agent that waits in vain ends with 5, names who is missing, and has asked for nothing', () => {
+  it('agents that wait in vain end with 5, name the missing agent, and send no request', () => {
     const c = cluster(ids, { settings: others }, 20, 6);
     c.start('a1');
     c.start('a2');
@@ -19,12 +18,12 @@ describe('repair', () => {
     assert.equal(c.log.length, 0);
   });
 
-  it('whoever was met once is not waited for again', () => {
+  it('an agent does not wait again for a configured agent that it has met once', () => {
     const c = cluster(ids, { settings: others }, 20, 6);
     c.startAll();
     c.runUntil('all have joined', () => ids.every((id) => c.snapshot(id).joined));
     c.kill('a3');
-    c.runUntil('a3 is given up', () => c.snapshot('a1').members.length === 1);
+    c.runUntil('a1 removes a3', () => c.snapshot('a1').members.length === 1);
     c.stall('a1', 5000);
     c.runToEnd();
     assert.equal(c.fetched().size, 120);

@@ -1,6 +1,5 @@
-// A scope that the operator narrows or widens between two starts of a cluster, on real cores: what is
-// queued is judged before each request, and what was skipped comes back.
-// The slower of these tests; the others are in `test/simulation/scope-change.test.ts`.
+// The slower tests of a scope that the operator changes between two starts of a cluster, on real
+// cores. The others are in `test/simulation/scope-change.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -16,7 +15,7 @@ function beginRound(c: Cluster, id: string): void {
   agent.inputs.push(() => agent.core.operator.refresh(1, c.instant(id)));
 }
 
-/** The pages of the agents that ended by themselves, each with `skipped`. */
+/** The pages, with `skipped`, of all agents that ended with 0. */
 function answers(c: Cluster): Map<string, string | null> {
   const ended = [...c.agents.values()].filter(({ end }) => end?.code === 0);
   const rows = ended.flatMap(({ id }) => {
@@ -24,12 +23,12 @@ function answers(c: Cluster): Map<string, string | null> {
     return c.disks.get(id)!.db.prepare<[], { url: string; skipped: string | null }>(sql).all();
   });
   const byUrl = new Map(rows.map(({ url, skipped }) => [url, skipped]));
-  assert.equal(byUrl.size, rows.length, 'each is shown once');
+  assert.equal(byUrl.size, rows.length, 'each page is shown once');
   return byUrl;
 }
 
 describe('a scope that changes', () => {
-  it('scope: widened again, what it had skipped is fetched, after a takeover too', () => {
+  it('scope: after the scope is widened, skipped URLs are fetched although an agent dies', () => {
     const c = crawling(IDS);
     restart(c, NARROW);
     c.runToEnd();
@@ -42,7 +41,7 @@ describe('a scope that changes', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('scope: narrowed before a refresh, the last answers stay, after a takeover too', () => {
+  it('scope: a refresh in a narrowed scope keeps the last answers although an agent dies', () => {
     const c = crawling(IDS);
     c.runToEnd();
     restart(c, NARROW);

@@ -1,6 +1,6 @@
-// A stranger whose settings do not agree, and who knows the incarnations of the agents: by nothing that
-// it says is anything changed, and the agents name it.
-// The slower of these tests; the others are in `test/simulation/stranger.test.ts`.
+// The slower tests of a stranger with other settings that knows the incarnations of the agents.
+// None of its messages changes anything, and the agents name it. The others are in
+// `test/simulation/stranger.test.ts`.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -17,7 +17,7 @@ const welcome = (more: Partial<Extract<Message, { type: 'WELCOME' }>>): Message 
 };
 
 describe('a stranger', () => {
-  it('cannot refuse an agent that joins', () => {
+  it('cannot refuse a joining agent', () => {
     const c = cluster(IDS);
     c.startAll();
     c.run(1);
@@ -29,9 +29,9 @@ describe('a stranger', () => {
   });
 
   const pause: Directive = { kind: 'pause', host: '', value: 1, n: 5, by: 'zz' };
-  it('cannot give an order by a WELCOME', () => attacked(() => welcome({ orders: [pause] })));
+  it('cannot give a directive by a WELCOME', () => attacked(() => welcome({ orders: [pause] })));
 
-  it('cannot say that agents are gone', () =>
+  it('cannot report agents as removed', () =>
     attacked((c, to) =>
       welcome({
         gone: [
@@ -41,7 +41,7 @@ describe('a stranger', () => {
       }),
     ));
 
-  it('cannot say that another process runs as the agent', () =>
+  it('cannot report a second process of an agent', () =>
     attacked((c, to) => {
       const card = { id: to, inc: inc(c, to) + 5, capacity: 1, address: 'tcp://192.0.2.9:1' };
       return welcome({ members: [{ ...card, counter: 1, joined: true, direct: true }] });
@@ -56,11 +56,11 @@ describe('a stranger', () => {
       return welcome({ members });
     }));
 
-  it('cannot send an agent off', () => attacked(() => ({ type: 'LEAVE' })));
+  it('cannot make an agent leave by a LEAVE', () => attacked(() => ({ type: 'LEAVE' })));
 });
 
-describe('an agent that is told of a higher incarnation of itself', () => {
-  /** A heartbeat after which a1 might go on above that incarnation of it, again and again. */
+describe('an agent that receives a report about its own incarnation', () => {
+  /** Sends a1 heartbeats that report it as removed, at its own or a higher incarnation. */
   function calledGone(from: (c: Cluster) => { id: AgentId; inc: number }, aheadMs: number) {
     const c = crawling(IDS);
     const was = inc(c, 'a1');
@@ -74,7 +74,7 @@ describe('an agent that is told of a higher incarnation of itself', () => {
   }
 
   for (const aheadMs of [0, YEAR_MS]) {
-    it(`that is said to be gone, ${aheadMs} ms ahead, by one that is no member, goes on`, () => {
+    it(`ignores a removal, ${aheadMs} ms ahead, that a non-member reports`, () => {
       const { c, was } = calledGone(() => ZZ, aheadMs);
       assert.equal(inc(c, 'a1'), was);
       const named = c.snapshot('a1').refused.map(({ agent, claim }) => `${agent} ${claim}`);
@@ -85,12 +85,12 @@ describe('an agent that is told of a higher incarnation of itself', () => {
     });
   }
 
-  it('and gone by a former life of a member joins anew', () => {
+  it('joins again after a previous incarnation of a member reported its removal', () => {
     const { c, was } = calledGone((at) => ({ id: 'a2', inc: inc(at, 'a2') - 1 }), 0);
     assert.ok(inc(c, 'a1') > was);
   });
 
-  it('is not driven beyond what others believe, not by a member either', () => {
+  it('does not raise its incarnation beyond what others accept, even if a member asks', () => {
     const { c, was } = calledGone((at) => ({ id: 'a2', inc: inc(at, 'a2') }), YEAR_MS);
     assert.equal(inc(c, 'a1'), was);
   });

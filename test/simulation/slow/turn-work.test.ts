@@ -1,6 +1,6 @@
-// Inputs that are as large as the web, the config or another agent wants: no turn is more than 100
-// milliseconds of work, nobody is suspected meanwhile, and nothing is lost between the pieces. The
-// work is counted (`work.ts`), so the machine's speed does not matter.
+// Inputs as large as the web, the config or another agent can make them. No turn takes more than
+// 100 milliseconds of work, no agent is suspected meanwhile, and nothing is lost between the
+// pieces. The work is counted (`work.ts`), so the speed of the machine does not matter.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -9,13 +9,13 @@ import { Cluster, SUSPECT_MS } from '../cluster.ts';
 const TWO = ['a1', 'a2'];
 const ROOT = 'http://h0.test/p0';
 
-/** One page with so many links, to the pages of that many hosts. */
+/** One page with the given number of links, spread over the given number of hosts. */
 function starWeb(links: number, hosts: number): Map<string, string[]> {
   const urls = Array.from({ length: links }, (_, i) => `http://h${i % hosts}.test/x${i}`);
   return new Map([[ROOT, urls], ...urls.map((url) => [url, []] as [string, string[]])]);
 }
 
-/** URLs that some agent knows as the owner, those on their way included. */
+/** URLs known to some agent as their owner, or in an outbox. */
 function known(c: Cluster): Set<string> {
   const urls = new Set<string>();
   for (const { db } of c.disks.values()) {
@@ -39,8 +39,8 @@ function removals(c: Cluster): unknown[] {
   );
 }
 
-describe('work of a turn', () => {
-  it('a page of 30,000 links is routed in pieces, and nobody is suspected', () => {
+describe('the work of a turn', () => {
+  it('a page of 30,000 links is routed in pieces, and no agent is suspected', () => {
     const web = starWeb(30_000, 6);
     const c = new Cluster({ ids: TWO, web, seeds: [ROOT], delayMs: 500 });
     c.startAll();
@@ -49,7 +49,7 @@ describe('work of a turn', () => {
     assert.deepEqual([c.heavy, removals(c)], [[], []]);
   });
 
-  it('a page is recorded with its last piece: a kill before costs it a second request', () => {
+  it('a page is recorded with its last piece; after an earlier kill it is requested again', () => {
     const c = new Cluster({ ids: ['a1'], web: starWeb(200, 4), seeds: [ROOT], sliceUnits: 20 });
     c.startAll();
     c.runUntil('some links are routed', () => known(c).size > 60);
@@ -62,7 +62,7 @@ describe('work of a turn', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('a joiner takes hosts over between two pieces of a page: no link is lost', () => {
+  it('no link is lost when a joining agent takes over hosts between two pieces of a page', () => {
     const c = new Cluster({
       ids: ['a1', 'a2', 'a3'],
       web: starWeb(300, 12),
@@ -83,7 +83,7 @@ describe('work of a turn', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
-  it('40,000 seeds are routed in pieces, and nobody is suspected', () => {
+  it('40,000 seeds are routed in pieces, and no agent is suspected', () => {
     const urls = Array.from({ length: 40_000 }, (_, i) => `http://h${i % 5}.test/x${i}`);
     const c = new Cluster({ ids: TWO, web: new Map(), seeds: urls, delayMs: 60_000 });
     c.startAll();
@@ -92,7 +92,7 @@ describe('work of a turn', () => {
     assert.deepEqual(missing(c, urls), []);
   });
 
-  it('seeds in pieces: a new incarnation and a new life go on with them', () => {
+  it('seeds are routed completely although an agent is reborn and another restarts', () => {
     const web = starWeb(120, 6);
     const seeds = [...web.keys()];
     const c = new Cluster({ ids: TWO, web, seeds, sliceUnits: 1 });
@@ -106,7 +106,7 @@ describe('work of a turn', () => {
     assert.equal(c.fetched().size, 121);
   });
 
-  it('an outbox of 30,000 comes home in pieces when the owner dies', () => {
+  it('an outbox of 30,000 URLs is routed in pieces when their owner dies', () => {
     const web = starWeb(30_000, 6);
     const c = new Cluster({ ids: TWO, web, seeds: [ROOT], delayMs: 500, backups: 0 });
     c.lose = (_from, _to, { type }) => type === 'URLS';
@@ -122,7 +122,7 @@ describe('work of a turn', () => {
     assert.deepEqual(c.heavy, []);
   });
 
-  it('a host of 25,000 URLs that has moved on is deleted in pieces', () => {
+  it('a host of 25,000 URLs that has moved to another agent is deleted in pieces', () => {
     const THREE = ['a1', 'a2', 'a3'];
     const web = starWeb(25_000, 1);
     const c = new Cluster({ ids: THREE, web, seeds: [ROOT], delayMs: 5000 });
@@ -135,15 +135,15 @@ describe('work of a turn', () => {
     );
     const { store } = c.agents.get(far)!;
     for (const id of THREE) if (id !== far) c.start(id);
-    c.runUntil('the host is gone there', () => !store.hosts().includes('h0.test'), 60_000);
+    c.runUntil('the host is deleted there', () => !store.hosts().includes('h0.test'), 60_000);
     c.run(1000);
     const left = c.disks.get(far)!.db.prepare('SELECT count(*) FROM urls').pluck();
     assert.deepEqual([left.get(), c.heavy, removals(c)], [0, [], []]);
   });
 
-  it('12,000 hosts: an agent dies, and comes back', () => {
+  it('with 12,000 hosts, no turn is too long when an agent dies and returns', () => {
     const links = Array.from({ length: 12_000 }, (_, i) => `http://h${i}.test:25/`);
-    // Pages at one host, so that the crawl is on its way for as long as the test.
+    // Pages of one host keep the crawl running for the whole test.
     const pages = starWeb(500, 1).get(ROOT)!;
     const web = new Map<string, string[]>([
       [ROOT, [...pages, ...links]],
