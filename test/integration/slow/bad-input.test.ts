@@ -44,7 +44,7 @@ describe('bad environment', { concurrency: 3 }, () => {
       const { code, stderr } = await run(...args);
       assert.equal(code, 4, stderr);
       assert.ok(stderr.includes(state), stderr);
-      assert.match(stderr, /or move .* away and start the agent again/);
+      assert.match(stderr, /or move .* away and restart the agent/);
       assert.deepEqual(fs.readFileSync(state), bytes);
     }
   });

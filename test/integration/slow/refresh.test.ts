@@ -123,7 +123,7 @@ test('refresh: an interrupted round continues as the same round', async (context
   assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
   assert.equal(note().round, round);
   await audited();
-  assert.match(await crawl(config), /the crawl is complete already; --refresh asks/);
+  assert.match(await crawl(config), /the crawl is complete already; --refresh requests/);
 });
 
 test('refresh: pages that a block or a narrowed scope excludes keep their last answer', async (context) => {
