@@ -160,7 +160,7 @@ describe('a complete crawl', () => {
     assert.equal(code, 0, stderr);
     assert.match(
       stderr,
-      new RegExp(`a2: its state has ${pages} pages and 0 queued URLs, at the end`),
+      new RegExp(`a2: its state has ${pages} pages and 0 queued URLs; at the end`),
     );
   });
 });
