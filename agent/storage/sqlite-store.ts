@@ -5,7 +5,6 @@
 // memory.
 
 import type {
-  EventKind,
   HostCounts,
   Insertion,
   OutboxEntry,
@@ -14,6 +13,7 @@ import type {
   SkipReason,
   Store,
 } from '../core/protocol/core-store.ts';
+import type { EventDetail, EventKind } from '../core/protocol/event-log.ts';
 import type {
   AgentId,
   Host,
@@ -397,7 +397,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#rows.shut.reopen(host, url);
   }
 
-  event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void {
+  event(at: number, kind: EventKind, detail: EventDetail): void {
     this.#s.event.run(at, kind, JSON.stringify(detail));
   }
 

@@ -2,6 +2,7 @@
 // `agent/storage` implements it over SQLite; the simulator uses the same implementation in memory.
 // Changes are durable only after the commit, which the runtime makes before durable effects.
 
+import type { EventStore } from './event-log.ts';
 import type {
   AgentId,
   Host,
@@ -54,23 +55,7 @@ export interface ShutUrl {
   readonly n: number;
 }
 
-export type EventKind =
-  | 'join'
-  | 'rejoin'
-  | 'suspect'
-  | 'remove'
-  | 'takeover'
-  | 'handoff'
-  | 'leave'
-  | 'complete'
-  | 'abort'
-  | 'trap'
-  | 'robots'
-  | 'wal'
-  | 'refused'
-  | 'order';
-
-export interface Store {
+export interface Store extends EventStore {
   /** The last incarnation used with this database, 0 if none. */
   incarnation(): Incarnation;
   /** The incarnation is durable when this returns, and so before its first use. */
@@ -176,8 +161,6 @@ export interface Store {
   shutUrls(host: Host, after: number, max: number): ShutUrl[];
   /** Requeues one of them, in a later round. */
   reopenUrl(host: Host, url: string): void;
-
-  event(at: number, kind: EventKind, detail: Readonly<Record<string, unknown>>): void;
 }
 
 /** The highest removed incarnation of each agent. */

@@ -1,10 +1,25 @@
 // Records what happens to the cluster as this agent sees it. Each event goes into the table behind
 // the view `events`; the last few stay in memory for `status`.
 
-import type { EventKind, Store } from './core-store.ts';
-
 /** Events kept in memory: as many as a person reads below a table. */
 const RECENT_MAX = 8;
+
+/** Also: a text in `agent/cli/status/status-events.ts` and a line in docs/VIEWS.md. */
+export type EventKind =
+  | 'join'
+  | 'rejoin'
+  | 'suspect'
+  | 'remove'
+  | 'takeover'
+  | 'handoff'
+  | 'leave'
+  | 'complete'
+  | 'abort'
+  | 'trap'
+  | 'robots'
+  | 'wal'
+  | 'refused'
+  | 'order';
 
 /** Durations in it are in milliseconds. */
 export type EventDetail = Readonly<Record<string, unknown>>;
@@ -17,12 +32,18 @@ export interface RecentEvent {
   readonly detail: EventDetail;
 }
 
+/** Where events are stored. */
+export interface EventStore {
+  /** @param at - monotonic milliseconds */
+  event(at: number, kind: EventKind, detail: EventDetail): void;
+}
+
 export class EventLog {
-  readonly #store: Pick<Store, 'event'>;
+  readonly #store: EventStore;
   /** Filled by `record`, which drops the oldest beyond `RECENT_MAX`. */
   readonly #recent: { at: number; kind: EventKind; detail: EventDetail }[] = [];
 
-  constructor(store: Pick<Store, 'event'>) {
+  constructor(store: EventStore) {
     this.#store = store;
   }
 
