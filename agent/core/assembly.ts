@@ -157,7 +157,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
   const replication = new Replication({ settings, store, view, outbound, handOff, refused });
   const intake = new RowsIntake({ settings, store, view, outbound, handOff, hostOf, refused });
   const settlement = new Settlement(view, store, replication, settings);
-  const holdBack = new HoldBack({ settings, store, settlement, directives: directives });
+  const holdBack = new HoldBack({ settings, store, settlement, directives });
   const seen = new SeenFilter(settings.bounds.seenUrls, settings.seenKey);
   const routing = new Routing({
     settings,

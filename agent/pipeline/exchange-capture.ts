@@ -24,7 +24,7 @@ export function captureOf(
   return {
     ...{ url, ip, startedAt: endedAt - durationMs, requestHead, responseHead },
     ...{ status, contentType, truncated, metadata },
-    ...(previous && { previous: previous }),
+    ...(previous && { previous }),
   };
 }
 

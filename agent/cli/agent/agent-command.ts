@@ -59,7 +59,7 @@ export async function agentCommand(
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
   const start: AgentStart = { config, id, refresh };
-  if (refresh !== undefined) return runAgent(start, { signals: signals, launched: false });
+  if (refresh !== undefined) return runAgent(start, { signals, launched: false });
   const past = await pastEnd(config, id, repair);
   if (!past.ok) {
     say(past.message);
@@ -68,7 +68,7 @@ export async function agentCommand(
   // Only a warning: the other agents may be started next.
   const open = openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
-  return runAgent({ ...start, awaits: past.awaits }, { signals: signals, launched: false });
+  return runAgent({ ...start, awaits: past.awaits }, { signals, launched: false });
 }
 
 /** Why the agent cannot use its allocated port; null if it can, runs already, or has none. */

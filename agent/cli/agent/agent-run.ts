@@ -163,7 +163,7 @@ export async function finish(
   endKind: EndKind,
   logged = false,
 ): Promise<ExitCode> {
-  const sent = send({ type: 'ended', code, reason, endKind: endKind, logged });
+  const sent = send({ type: 'ended', code, reason, endKind, logged });
   await Promise.race([sent, setTimeout(sendMsMax)]);
   return code;
 }

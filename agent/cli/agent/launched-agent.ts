@@ -35,7 +35,7 @@ async function main(): Promise<ExitCode> {
     return finish(4, problems, 'failed');
   }
   try {
-    return await runAgent(read.start, { signals: signals, launched });
+    return await runAgent(read.start, { signals, launched });
   } catch (error) {
     say(error instanceof Error ? (error.stack ?? error.message) : String(error));
     return codeOfError(error);

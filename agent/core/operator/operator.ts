@@ -110,7 +110,7 @@ export class Operator {
         ? directives.above(directive)
         : undefined;
     const stillBlockedBy = still && { stillBlockedBy: still.host };
-    this.#whenDurable(() => tell({ ok: true, directive: directive, hosts, ...stillBlockedBy }));
+    this.#whenDurable(() => tell({ ok: true, directive, hosts, ...stillBlockedBy }));
   }
 
   onDirectives(from: AgentId, directives: readonly Directive[], now: Instant): void {

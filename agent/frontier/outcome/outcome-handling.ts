@@ -99,7 +99,7 @@ export function pageEnded(
       const page = { host: request.host, url: request.url };
       const queueDrop = verdict.givesUp ? abandonOrigin(outcome) : null;
       const reopened = outcome.kind === 'response' && ledBack(parts.store, record, outcome);
-      return { finished: { page }, queueDrop: queueDrop, ...(reopened && { isReopened: true }) };
+      return { finished: { page }, queueDrop, ...(reopened && { isReopened: true }) };
     }
   }
 }
