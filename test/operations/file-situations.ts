@@ -122,7 +122,7 @@ export const fileSituations: readonly Situation[] = [
       const commands = [['audit'], ['query', 'SELECT url FROM pages'], ['export']] as const;
       for (const [verb, ...args] of commands) {
         const { stderr } = await stage.run(4, verb, ...args);
-        assert.match(stderr, /bring the directories of all agents\ntogether/, verb);
+        assert.match(stderr, /copy the directories of all agents\ninto one directory/, verb);
       }
       fs.cpSync(stage.path('a1'), path.join(away, 'a1'), { recursive: true });
       for (const [verb, ...args] of commands) await stage.run(0, verb, ...args, '--data', away);
