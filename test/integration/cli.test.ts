@@ -64,7 +64,7 @@ describe('command line', { concurrency: 4 }, () => {
       [[], /Usage: ubiring/],
       [['lanch', config], /Did you mean launch\?/],
       [['launch', config, '--frsh'], /Did you mean --fresh\?/],
-      [['launch', config, '--agents', '0'], /number from 1 on/],
+      [['launch', config, '--agents', '0'], /number of 1 or more/],
       [['agent', config], /required option '--id/],
       [['query', config], /missing required argument 'sql'/],
       [['query', config, 'SELECT 1', '--format', 'xml'], /Allowed choices are table, json, csv/],
