@@ -1,5 +1,5 @@
-// Parses a body as a sitemap or a feed if it may be one, else as a page. Of a sitemap, which may
-// have fifty megabytes, only the URLs are returned, packed into one buffer.
+// Parses a body as a sitemap or a feed if it may be one, otherwise as a page. A sitemap may have
+// fifty megabytes, so only its URLs are returned, packed into one buffer.
 
 import { packUrls } from './page/packed-urls.ts';
 import { type PageInput, type ParsedPage, parsePage, unreadPage } from './page/page.ts';

@@ -13,7 +13,8 @@ describe('dead agents', { concurrency: 2 }, () => {
     const launch = start(['launch', config, '--data', scratch.dataDir]);
     await until('both agents', running);
     process.kill(scratch.pid('a2')!, 'SIGKILL');
-    const words = /a2 was killed \(SIGKILL\); 1 go on; to start it again: ubiring (agent .*)/;
+    const words =
+      /a2 was killed \(SIGKILL\); 1 agent continues; to start it again: ubiring (agent .*)/;
     await until('the remedy', () => words.test(launch.stderr()));
     const again = start(words.exec(launch.stderr())![1]!.split(' '));
     const joined = () => /"agent is listening"/.test(again.stderr());

@@ -39,8 +39,7 @@ export interface Link {
 }
 
 /**
- * What a complete polite crawl does with a URL: it must, may or must not request it, or cannot know
- * it.
+ * Whether a complete polite crawl must, may or must not request a URL, or cannot know it.
  */
 export type Verdict = 'must' | 'may' | 'never' | 'unknown';
 
@@ -192,7 +191,7 @@ export class SyntheticWeb {
     return hop !== 'none' && plain === this.entry(i, n) ? { kind: hop, page: n } : null;
   }
 
-  /** What a complete polite crawl does with `target` of host `i`. */
+  /** The verdict on `target`, a path of host `i`. */
   verdict(i: number, target: string): Verdict {
     const place = this.place(i, target);
     if (place === null) return 'unknown';

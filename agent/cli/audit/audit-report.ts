@@ -114,7 +114,8 @@ function failedNote({ hostsUnreachable }: Audit): string {
 function copyLines({ hosts, copies, complete }: Audit): string[] {
   const { wanted, hostsWithFew, ahead, behind } = copies;
   const agents = wanted === 1 ? '1 agent' : `${wanted} agents`;
-  if (hostsWithFew === 0 && ahead === 0) return [`${count(hosts)} hosts, each whole at ${agents}`];
+  if (hostsWithFew === 0 && ahead === 0)
+    return [`${count(hosts)} hosts, each complete at ${agents}`];
   const moving = complete ? '' : '; copies follow their owners while the crawl runs';
   return [
     `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them whole at ${agents}${moving}`,

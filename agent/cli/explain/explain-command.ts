@@ -1,5 +1,5 @@
 // `ubiring explain`: shows everything that decides about one URL. The crawler's own code applies the
-// config (canonical form, scope, limits, addresses). What is stored about the URL comes from the owner
+// config (canonical form, scope, limits, addresses). The stored state of the URL comes from the owner
 // of its host or, if no agent runs, from the state files.
 
 import type { Config } from '../../../config/config.ts';

@@ -226,7 +226,8 @@ class Launch {
     this.#exits.set(id, exit);
     if (this.#isOver()) this.#cancelRestarts();
     const left = this.agents.filter((one) => one.exit === null).length;
-    const next = `${left === 0 ? 'none is left' : `${left} go on`}${this.#next(agent)}`;
+    const rest = left === 1 ? '1 agent continues' : `${left} agents continue`;
+    const next = `${left === 0 ? 'none is left' : rest}${this.#next(agent)}`;
     if (exit.kind === 'killed' && !this.#isOver()) {
       this.#view.warn(`${id} was killed (${exit.signal}); ${next}`);
     } else if (exit.kind === 'crashed') {

@@ -61,7 +61,7 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
 export const noCopies =
   'no other agent has copies (cluster.backups, number of agents): restore it from a backup of your own';
 
-/** What to do if a member has no state in the data directory. */
+/** The remedy for a member without state in the data directory. */
 export function whereElse(config: Config, owners: Owners): string[] {
   return [
     'if it is in another data directory, or on another machine: copy the directories of all agents',
@@ -71,7 +71,7 @@ export function whereElse(config: Config, owners: Owners): string[] {
 }
 
 /**
- * What to do if states are lost or damaged.
+ * The remedy for lost or damaged states, as lines of output.
  *
  * @param copies - number of other agents that have a copy of each host
  */

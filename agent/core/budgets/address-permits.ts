@@ -1,7 +1,7 @@
 // Requests address permits for the hosts of this agent (`politeness.ipDelayMs`, adr/0030). A request
 // starts only with a permit for the address that it connects to. The permit is requested last, when
-// all else allows the request. Of several hosts at one address, the first requests the permit and
-// keeps its thread; the others wait without a thread, so they do not delay the rest of the crawl.
+// nothing else prevents the request. If several hosts have the same address, the first one requests
+// the permit and keeps its thread. The others wait without a thread, so they delay no other host.
 
 import { elapsedMs, type Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';

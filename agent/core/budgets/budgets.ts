@@ -85,26 +85,29 @@ export class Budgets {
     const { settings, view, effects, outbound, visits, listed, leaseLeftMs } = parts;
     const tell = (to: AgentId, message: BudgetMessage, now: Instant) =>
       this.#tell(to, message, now);
-    const common = {
-      settings,
-      view,
-      inc: () => outbound.inc,
-      tell,
-      recheck: (host: Host, now: Instant) => visits.recheck(host, now),
-    };
+    const inc = () => outbound.inc;
+    const recheck = (host: Host, now: Instant) => visits.recheck(host, now);
     const wake = (host: Host) => visits.wake(host);
     const reached = (now: Instant) => visits.recheckAll(now);
-    this.permits = settings.ipDelayMs > 0 ? new AddressPermits({ ...common, effects, wake }) : null;
-    this.pages = settings.pagesMax === null ? null : new PageBudget({ ...common, reached });
+    this.permits =
+      settings.ipDelayMs > 0
+        ? new AddressPermits({ settings, view, effects, inc, tell, recheck, wake })
+        : null;
+    this.pages =
+      settings.pagesMax === null
+        ? null
+        : new PageBudget({ settings, view, inc, tell, recheck, reached });
     this.#permitGrants = new PermitGrants({
-      ...common,
+      settings,
+      view,
       leaseLeftMs,
       isSettledIn: () => view.joined && listed(),
       isHere: ({ id, inc }) => inc === (id === settings.id ? outbound.inc : view.get(id)?.card.inc),
       answer: ({ id }, grant, now) => tell(id, grant, now),
     });
     this.#pageGrants = new PageGrants({
-      ...common,
+      settings,
+      view,
       viewHash: () => view.hash(outbound.inc),
       answer: tell,
       count: (id, round, now) => tell(id, { type: 'COUNT', round }, now),

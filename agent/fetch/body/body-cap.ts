@@ -1,7 +1,7 @@
 /**
- * Decides how much of a body is read. Only markup and text contain links. Of an image, a film or an
- * archive just enough is read to keep the connection usable if the file is small; otherwise closing
- * the connection is cheaper for both sides than ten megabytes that nobody uses.
+ * Decides how much of a body is read. Only markup and text contain links. A small image, film or
+ * archive is read to its end, so that the connection stays usable. If the file is larger, the
+ * connection is closed: that is cheaper for both sides than ten megabytes that nobody uses.
  */
 
 /** Bytes: about the data of one round trip, which is in flight anyway. */

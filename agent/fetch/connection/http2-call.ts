@@ -1,7 +1,7 @@
 /**
  * One request as a stream of an HTTP/2 connection, on Node's own client. Framing rules out most
- * failures of HTTP/1.1. What remains is a reset stream, a lost connection, and a body shorter than
- * its declared length.
+ * failures of HTTP/1.1. The remaining failures are a reset stream, a lost connection, and a
+ * body shorter than its declared length.
  */
 
 import http2, {

@@ -14,7 +14,7 @@ import { MinHeap } from './min-heap.ts';
 import type { Line } from './places.ts';
 
 /**
- * What a host with a timed wait waits for:
+ * The reasons for a timed wait:
  *
  * - `delay`: the end of its delay or back-off.
  * - `retries`: the first retry among its URLs. A fresh URL ends this wait.
@@ -156,7 +156,7 @@ export class HostSchedule {
     return this.#waiting.has(host);
   }
 
-  /** Why the host waits; undefined: it does not. */
+  /** Why the host waits, for tests; undefined: it does not. */
   waitOf(host: Host): Wait | undefined {
     return this.#waiting.get(host);
   }

@@ -1,4 +1,4 @@
-// What the visits need: ports to the core and the store, and settings.
+// The dependencies of the visits: ports to the core and the store, and settings.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Budgets } from '../../core/budgets/budgets.ts';

@@ -1,4 +1,4 @@
-// What the main thread has to know about a sitemap's body before a thread parses it.
+// Limits and checks that the main thread applies to a sitemap's body before a thread parses it.
 
 /** Limit of the sitemap protocol on an uncompressed file. */
 export const SITEMAP_BYTES_MAX = 50 * 1024 ** 2;

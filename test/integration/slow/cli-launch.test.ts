@@ -24,7 +24,7 @@ describe('launch', { concurrency: 2 }, () => {
     process.kill(scratch.pid('a2')!, 'SIGKILL');
     const { code, stdout, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /a2 was killed \(SIGKILL\); 1 go on/);
+    assert.match(stderr, /a2 was killed \(SIGKILL\); 1 agent continues/);
     assert.match(stdout, /^a1 .* complete$[\s\S]*^a2 .* killed \(SIGKILL\)$[\s\S]*^all /m);
     assert.match(stderr, /the crawl is complete\n[\s\S]*query .*crawl\.json "SELECT/);
     const note = JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));

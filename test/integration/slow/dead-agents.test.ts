@@ -68,7 +68,7 @@ describe('dead agents', { concurrency: 2 }, () => {
       const end = /a2.*state\.sqlite was deleted or replaced/;
       await until('the end of a2', () => end.test(launch.stderr()));
       await until('the message of the launch', () =>
-        /a2 failed \(4\); 1 go on; to start it/.test(launch.stderr()),
+        /a2 failed \(4\); 1 agent continues; to start it/.test(launch.stderr()),
       );
       gate.open();
       const { code, stdout, stderr } = await launch.ended;

@@ -1,4 +1,4 @@
-// What a storm demands of a cluster, and what its faults may cost. No plan demands more than the
+// Tests the demands of a storm on a cluster and the cost of its faults. No plan demands more than the
 // product promises, and no fault excuses more than it may cost.
 
 import assert from 'node:assert/strict';
