@@ -4,6 +4,7 @@
 // by their process ids after a test.
 
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -11,6 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { recordCompletion } from '../../agent/cli/state-files/completion-file.ts';
 import { askAgent } from '../../agent/messaging/control-client.ts';
 import { wallMs } from '../../agent/runtime/clock.ts';
+import { Ring } from '../../assignment/ring.ts';
 import { freePorts } from '../../bench/ports.ts';
 import { loadConfig } from '../../config/file/load.ts';
 import { Scratch } from '../integration/cli-process.ts';
@@ -359,6 +361,15 @@ export class Cluster {
     const loaded = loadConfig(this.config, { cwd: path.dirname(this.config) });
     if (loaded.ok) recordCompletion(loaded.config, { at: wallMs(), agents: this.ids });
   }
+}
+
+/** The ring of agents of capacity 1 with the default number of points. */
+export function ringOf(ids: readonly string[]): Ring {
+  const members = ids.map((id) => ({ id, capacity: 1 }));
+  return new Ring(members, {
+    replicas: 200,
+    sha256: (text) => hash('sha256', text, 'buffer'),
+  });
 }
 
 /** Duration of each page of the endless host, so that it costs almost nothing. */

@@ -3,10 +3,8 @@
 // cost (storm-promises.ts, storm-judge.ts). random.ts and process-random.test.ts use it.
 
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Ring } from '../../assignment/ring.ts';
-import { type Cluster, gated } from './harness.ts';
+import { type Cluster, gated, ringOf } from './harness.ts';
 import { steadyMs } from './harness-process.ts';
 import { type Site, siteAddress } from './harness-site.ts';
 import { assertWhole, type Verdict } from './harness-verdict.ts';
@@ -71,8 +69,6 @@ const bodyBytes = 0;
 const afterMsMax = 2000;
 /** Hosts of the site among which each agent owns one. With 7 agents this fails once in 10^16. */
 const siteHosts = 240;
-/** Points of an agent on the ring, as in the config. */
-const replicas = 200;
 /**
  * Time to see that all agents are present: a poll, and the time that agents wait for each other's
  * answers.
@@ -140,10 +136,10 @@ export async function storm(
  * work while the gate is shut, so it does not consider the crawl complete.
  */
 function endlessHosts(agents: number): number[] {
-  const members = Array.from({ length: agents }, (_, k) => ({ id: `a${k + 1}`, capacity: 1 }));
-  const ring = new Ring(members, { replicas, sha256: (text) => hash('sha256', text, 'buffer') });
+  const ids = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
+  const ring = ringOf(ids);
   const hosts = Array.from({ length: siteHosts }, (_, k) => seedHosts + 1 + k);
-  return members.map(({ id }) => {
+  return ids.map((id) => {
     const own = hosts.find((host) => ring.owner(siteAddress(host)) === id);
     assert.ok(own !== undefined, `no host for ${id}`);
     return own;
