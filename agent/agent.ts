@@ -271,7 +271,7 @@ class Agent implements RunningAgent {
   }
 
   stopNow(): void {
-    void this.#end({ code: 11, reason: 'stopped at once; launch again to go on' });
+    void this.#end({ code: 11, reason: 'stopped at once; run launch again to continue' });
   }
 
   /** During the exit this is the last status, since the state may no longer be readable. */

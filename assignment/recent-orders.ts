@@ -1,6 +1,6 @@
 // A cache of preference lists. Most links of a page point to a few hosts, and a map look-up costs
-// far less than a hash and a search. The cache has two generations: a full young one replaces the
-// old one, which discards the hosts that were not used in the meantime.
+// far less than a hash and a search. The cache has two generations. When the young one is full, it
+// replaces the old one; hosts that were not used in the meantime are then discarded.
 
 /** Limits memory: two full generations with lists of three agents take about 10 MB. */
 const generationHostsMax = 32_768;

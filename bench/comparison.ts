@@ -167,7 +167,7 @@ export function pageTables(all: readonly Series[], pages: number): Table[] {
       return [one.title, ...medians(one, pages), ...ratios, target?.least.toFixed(2) ?? '-'];
     });
   const figures = ['CPU ms/page', 'pages/s', 'memory MiB'];
-  const asked = ['1 agent over it', 'with http.client: node', 'asked for'];
+  const asked = ['1 agent over it', 'with http.client: node', 'target'];
   return [
     {
       title: 'Medians. Speed is pages per core-second, here over that of the bare got loop:',

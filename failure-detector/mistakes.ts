@@ -1,7 +1,7 @@
-// Adapts time-outs to members that were suspected although they were alive. Each such mistake adds
-// a step of half of `suspectAfterMs` to the member's time-out. Two steps are the maximum, because
-// the hosts of a dead agent must not wait longer for a successor. Steps expire one by one while
-// the member is not late, that is, while `suspectAfterMs` alone would have sufficed.
+// Lengthens the time-outs of members that were suspected although they were alive. Each such
+// mistake adds a step of half of `suspectAfterMs` to the member's time-out. Two steps are the
+// maximum, because the hosts of a dead agent must not wait longer for a successor. Steps expire one
+// by one while the member is not late, that is, while `suspectAfterMs` alone would have sufficed.
 
 /** A step, as a fraction of suspectAfterMs. */
 const stepShare = 0.5;
@@ -15,7 +15,7 @@ const quietShare = 5;
 
 /**
  * Maximum number of members with mistakes; the one whose last mistake is oldest is removed first.
- * No cluster has as many agents; the limit bounds what invented identifiers can cost.
+ * No cluster has as many agents; the limit bounds the memory that invented identifiers can use.
  */
 const membersMax = 1024;
 

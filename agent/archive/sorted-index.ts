@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { readCdxjLine } from './record/cdxj.ts';
 
 /**
- * Sorts the index. Drops a torn last line, and lines of records beyond `end`.
+ * Sorts the index. Drops an incomplete last line, and lines of records beyond `end`.
  * @param end - size of the WARC file, in bytes
  * @throws errors of the file system; the index is then unchanged
  */

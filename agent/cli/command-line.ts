@@ -87,7 +87,7 @@ type ActionOf = <Args extends unknown[]>(
 
 function program(action: ActionOf): Command {
   const root = new Command('ubiring')
-    .description('A crawler cluster of identical agents: no coordinator, no lost queue.')
+    .description('A crawler cluster of identical agents, without a coordinator.')
     .version(version(), '-V, --version')
     .exitOverride()
     .configureOutput({
@@ -207,7 +207,7 @@ function addReadingCommands(root: Command, action: ActionOf): void {
   command(
     root,
     'audit',
-    'check known = done + queued + skipped + failed over all agents; exit with 1 if it is false',
+    'check that known = done + queued + skipped + failed and that copies agree; exit with 1 if not',
   ).action(action(async () => (await import('./audit/audit-command.ts')).audit));
   command(
     root,

@@ -1,7 +1,7 @@
 // Parses robots.txt (RFC 9309): which paths of an origin this crawler may request. The parser
-// tolerates common mistakes (misspelt keys, missing colons, any line ends, binary data). If a
-// mistake has two readings, it chooses the one that forbids more. The available packages fail some
-// of the RFC's own examples.
+// tolerates common mistakes (misspelt keys, missing colons, unusual line ends, binary data). If a
+// mistake can be read in two ways, it chooses the one that forbids more. The available packages
+// fail some of the RFC's own examples.
 
 import type { RequestForm } from '../url/crawl-url.ts';
 import { matchablePath, pathPattern } from './path-pattern.ts';
@@ -17,13 +17,13 @@ export const ROBOTS_BYTES_MAX = 500 * 1024 + 2;
 /** Limit of a line: eight times the longest URL of old browsers (2083), as in Google's parser. */
 const LINE_OCTETS_MAX = 8 * 2083;
 
-/** Maximum of Sitemap lines. Large sites have one line for an index file. */
+/** Maximum of Sitemap lines. Large sites need only one: it names an index of their sitemaps. */
 const SITEMAPS_MAX = 1000;
 
 /** Start of a line that may name a sitemap. */
 const SITEMAP_LINE = /^[^a-z]*site-?map/i;
 
-/** Limit of the Crawl-delay. Longer ones are hardly meant; timers overflow at 24.8 days. */
+/** Limit of the Crawl-delay. A longer one is probably a mistake; timers overflow at 24.8 days. */
 const CRAWL_DELAY_MAX_MS = 24 * 3600 * 1000;
 
 type Key = 'user-agent' | 'allow' | 'disallow' | 'crawl-delay' | 'sitemap';
@@ -130,9 +130,9 @@ class Reader {
   readonly everyone: Group = { named: false, rules: [], crawlDelayMs: null };
   readonly sitemaps = new Set<string>();
   readonly #tokens: ReadonlySet<string>;
-  /** The groups of the next rule. A user-agent line after a rule starts a new list. */
+  /** The groups to which the next rule belongs. A user-agent line after a rule empties them. */
   #ruled = new Set<Group>();
-  /** The groups of the next Crawl-delay. A user-agent line after a rule or a delay starts anew. */
+  /** The same for the next Crawl-delay. A user-agent line after a rule or a delay empties them. */
   #delayed = new Set<Group>();
   #rulesFollowed = false;
   #delayFollowed = false;
@@ -254,7 +254,10 @@ function withoutMarkup(value: string): string {
   return value.replace(/<br ?\/?>$/i, '');
 }
 
-/** Not `String.trim`: 0xA0 is white space as a character, but part of letters as an octet. */
+/**
+ * Unlike `String.trim`, keeps 0xA0: the character is white space, but the octet can be part of a
+ * letter.
+ */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;

@@ -4,8 +4,8 @@
 import { monotonicMs } from './clock.ts';
 
 /**
- * Milliseconds: as long as the inputs of a turn may take. Heartbeats wait for at most two or three
- * of these.
+ * Length of a slice in milliseconds, the same as the limit for the inputs of a turn. Heartbeats
+ * wait for at most two or three slices.
  */
 const SLICE_MS = 10;
 

@@ -94,7 +94,7 @@ export interface StormShape {
   /**
    * Number of agents that may be away at once. It is at most the number of copies, because hosts
    * whose owner and copies are all away would be crawled anew. The remaining agents must also be
-   * enough for the copies of new work (*settled while alone*, in RELIABILITY).
+   * enough for the copies of new work (*Few agents in view*, in RELIABILITY).
    */
   readonly awayMax: number;
 }

@@ -28,7 +28,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.equal(stopped.stdout.split('\n').toSorted().join(' '), ' a1: applied a2: applied');
     const interrupted = await first.ended;
     assert.equal(interrupted.code, 11, interrupted.stderr);
-    assert.match(interrupted.stderr, /interrupted; launch again to go on/);
+    assert.match(interrupted.stderr, /interrupted; run launch again to continue/);
     assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
     const before = await pages(config);
     // The agents must agree on the delay, but it is not part of the identity of the crawl.

@@ -24,7 +24,10 @@ describe('operator', { concurrency: 1 }, () => {
     const resume = [asNobody, 'commands/directive-commands.ts', 'resume', args];
     const { status, stderr } = spawnSync(process.execPath, resume, { encoding: 'utf8' });
     assert.equal(status, 4, stderr);
-    assert.match(stderr, /a1: permission missing: .*data\/a1 is of user 0; run the command as/);
+    assert.match(
+      stderr,
+      /a1: permission missing: .*data\/a1 belongs to user 0; run the command as/,
+    );
   });
 
   test('pause and resume end with 1 and say so if the crawl does not run', async (t) => {

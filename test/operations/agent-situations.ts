@@ -56,7 +56,7 @@ export const agentSituations: readonly Situation[] = [
     says: [
       'agent/cli/launch/launch-plan.ts: … … in use by a running agent; stop it first:',
       'agent/cli/launch/launch-plan.ts:   ubiring stop ……',
-      'agent/cli/launch/launch-command.ts: interrupted; launch again to go on',
+      'agent/cli/launch/launch-command.ts: interrupted; run launch again to continue',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');
@@ -143,7 +143,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent is stopped',
-    says: ['agent/core/lifecycle/shutdown.ts: stopped; launch again to go on'],
+    says: ['agent/core/lifecycle/shutdown.ts: stopped; run launch again to continue'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       await stage.run(0, 'stop');
@@ -153,7 +153,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent is stopped at once by a second signal',
-    says: ['stopped at once; launch again to go on'],
+    says: ['stopped at once; run launch again to continue'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       // Both signals are pending when the process continues, so the second arrives before the agent

@@ -61,7 +61,7 @@ export const remedies: readonly Remedy[] = [
       crawl.writeConfig();
     },
   },
-  { says: /interrupted; launch again to go on/, follow: () => {} },
+  { says: /interrupted; run launch again to continue/, follow: () => {} },
   { says: /the crawl is not complete; launch again once the cause is gone/, follow: () => {} },
 ];
 

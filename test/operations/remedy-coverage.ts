@@ -82,7 +82,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   {
-    says: 'permission missing: … is of …; run the command as that user or as root',
+    says: 'permission missing: … belongs to …; run the command as that user or as root',
     by: [
       'test/integration/slow/changed-agents.test.ts',
       'commands reach and kill agents whose names changed in',

@@ -66,7 +66,7 @@ function reach(node: ts.Node): { what: string; timer: boolean } | null {
 }
 
 export const ambient: Rule = {
-  claim: 'time, timers and randomness come from agent/runtime/',
+  claim: 'clocks and randomness come from agent/runtime/, timers also from a few other places',
   remedy: 'take `now`, a clock or a random source as a parameter',
   check: (sources) =>
     sources
@@ -98,7 +98,7 @@ function mayHoldSql({ path }: SourceText): boolean {
 }
 
 export const sql: Rule = {
-  claim: 'SQL lives in agent/storage/ alone',
+  claim: 'SQL is only in agent/storage/ and the query-* files of agent/cli/',
   remedy: 'give the storage a method that says what is wanted',
   check: (sources) =>
     sources

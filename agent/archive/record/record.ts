@@ -1,5 +1,5 @@
 // Formats one WARC record (ISO 28500, WARC 1.1): named fields, an empty line, the block, two empty
-// lines. It computes Content-Length and the digest of the block, so that they are always true.
+// lines. It computes Content-Length and the digest of the block, so that both match the block.
 
 import { sha1Base32 } from './digest.ts';
 
@@ -31,7 +31,7 @@ export function fieldLines(fields: Fields): string {
   return fields.map(([name, value]) => `${name}: ${oneLine(value)}\r\n`).join('');
 }
 
-/** A line end in a value could pass for another field, or for the end of all fields. */
+/** A line end in a value could be read as the start of a field, or as the end of all fields. */
 function oneLine(value: string): string {
   return value.replace(/[\r\n]+/g, ' ');
 }

@@ -1,5 +1,5 @@
-// Makes an agent's process obey signals and the messages of `launch`. It listens before the agent
-// is loaded, so that an early signal waits for the agent instead of ending the process.
+// Applies signals and the messages of `launch` to the agent of this process. It listens before the
+// agent is loaded: an early signal is kept for the agent and does not end the process.
 // docs/COMMANDS.md describes the signals.
 
 import type { RunningAgent } from '../../agent.ts';
@@ -17,7 +17,7 @@ export class ProcessSignals {
   constructor(launched: boolean) {
     const leave = () => this.#apply(this.#signals++ === 0 ? 'leave' : 'stopNow');
     process.on('SIGTERM', leave);
-    // A terminal signals the whole process group. `launch` gets it, too, and stops all agents.
+    // On Ctrl-C a terminal signals the whole process group: `launch` too, which stops all agents.
     process.on('SIGINT', launched ? () => {} : leave);
     // SIGHUP reopens the log, as is usual for daemons, even if the terminal was closed.
     process.on('SIGHUP', () => this.#reopen());

@@ -55,7 +55,7 @@ const warningsShownMax = 5;
 
 export function auditText(audit: Audit): string {
   const { problems } = audit;
-  const verdict = audit.ok ? 'it adds up' : 'it does NOT add up';
+  const verdict = audit.ok ? 'the numbers agree' : 'the numbers do NOT agree';
   return [
     ...crawlLines(audit),
     '',

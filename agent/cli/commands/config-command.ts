@@ -1,5 +1,5 @@
-// `ubiring config check|schema|print`: validates a config, prints the JSON Schema of configs, prints a
-// config with all defaults. Starts nothing and writes nothing.
+// `ubiring config check|schema|print`: validates a config, prints the JSON Schema of configs, or
+// prints a config with all defaults. Starts no agent and writes no file.
 
 import { type LoadedConfig, loadConfig } from '../../../config/file/load.ts';
 import { configJsonSchema } from '../../../config/keys/json-schema.ts';

@@ -1,5 +1,5 @@
-// `ubiring kill`: sends SIGKILL to agents of this machine, for example to watch the others take over. It
-// signals a process only if that is certainly the agent.
+// `ubiring kill`: sends SIGKILL to agents of this machine, for example to watch the others take
+// over. It signals a process only if the process is certainly the agent.
 
 import path from 'node:path';
 import { type ExitCode, messageOf, Refusal, systemCode } from '../common/exit-code.ts';

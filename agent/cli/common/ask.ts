@@ -1,6 +1,6 @@
-// Asks a cluster through any of its agents, which are equal. A question goes to all at once, and the
-// first answer counts. A command goes to one after the other until one accepts it, because each would
-// forward it to all.
+// Asks a cluster through any of its agents; all agents are equal. A question is sent to all at
+// once, and the first answer counts. A command is sent to one agent after the other until one
+// accepts it, because that agent forwards it to all.
 
 import path from 'node:path';
 import type { AgentEntry } from '../../../config/config.ts';
@@ -9,7 +9,7 @@ import { askAgent } from '../../messaging/control-client.ts';
 import { Refusal } from './exit-code.ts';
 import { isUnused } from './running.ts';
 
-/** Time limit of an answer in milliseconds: the 1.5 s that an agent waits for the others, and reserve. */
+/** Time limit of an answer in ms: the 1.5 s that an agent waits for the others, and a reserve. */
 const answerMsMax = 4000;
 
 export type ClusterAnswer =
@@ -79,8 +79,8 @@ function refusedText({ crawl }: Asked, id: string, address: string, other: strin
 }
 
 /**
- * Leaves out agents whose directories are here and unused: a process at their endpoint belongs to
- * another data directory, for example the original of a copy.
+ * Leaves out agents whose directories are on this machine and not in use: a process at their
+ * endpoint belongs to another data directory, for example to the one that was copied.
  */
 function askable({ agents, dataDir }: Asked) {
   const unused = agents.filter(({ id }) => isUnused(path.join(dataDir, id)));

@@ -14,7 +14,7 @@ export interface Caller {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** The output so far. */
+  /** What the command has printed so far. */
   readonly heard: {
     /** The first messages on stderr. */
     readonly messages: string[];

@@ -1,5 +1,5 @@
-// Warns of seeds to which the crawler may not connect, because their hosts are addresses or names of this
-// machine or of a private network. Without other seeds the crawl would be complete at once.
+// Warns of seeds to which the crawler may not connect, because their hosts are addresses or names
+// of this machine or of a private network. If all seeds are such, the crawl is complete at once.
 
 import type { Config } from '../../../config/config.ts';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';

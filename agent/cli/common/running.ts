@@ -1,6 +1,7 @@
-// Whether an agent runs in a data directory of this machine, and as which process. The lock shows that it
-// runs, the PID file which process it is. Both may disagree for a moment, and the system reuses process
-// numbers; so where the system has /proc, the process must have the lock file open.
+// Determines whether an agent runs in a data directory of this machine, and as which process. The
+// lock shows whether it runs; the PID file shows which process it is. The two may disagree for a
+// moment, and the system reuses process numbers. So where the system has /proc, the process counts
+// as the agent only if it has the lock file open.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -38,7 +39,7 @@ export function runningAgent(directory: string): Running {
   return { kind: 'running', pid };
 }
 
-/** The file that must be opened to see whether an agent runs, but is denied; null if there is none. */
+/** A file that this user may not open but that shows whether an agent runs; null: there is none. */
 export function barredPath(directory: string): string | null {
   const { R_OK, W_OK, X_OK } = fs.constants;
   const lock = path.join(directory, 'agent.lock');
@@ -55,7 +56,7 @@ export function barredPath(directory: string): string | null {
   return null;
 }
 
-/** @param file - a file, directory or `/proc/PID` of the user that runs the agent */
+/** @param file - a file, a directory or `/proc/PID` that belongs to the user who runs the agent */
 export function permissionMissing(file: string): string {
   let whose = 'another user';
   try {
@@ -63,7 +64,7 @@ export function permissionMissing(file: string): string {
   } catch {
     // Access to a directory above it is denied, too.
   }
-  return `permission missing: ${file} is of ${whose}; run the command as that user or as root`;
+  return `permission missing: ${file} belongs to ${whose}; run the command as that user or as root`;
 }
 
 function isDenied(error: unknown): boolean {

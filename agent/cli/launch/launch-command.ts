@@ -187,7 +187,7 @@ class Launch {
   summary(code: ExitCode): string {
     if (code === 0) return `the crawl is complete\n${nextSteps(this.#options.config)}`;
     if (code !== 11) return 'the crawl is not complete; launch again once the cause is gone';
-    return 'interrupted; launch again to go on';
+    return 'interrupted; run launch again to continue';
   }
 
   #look(): void {

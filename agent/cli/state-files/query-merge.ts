@@ -1,8 +1,8 @@
 // Merges the claims of several state files on one URL or host, so that each page counts once. The
 // file of a dead agent still claims the hosts that others took over, so a URL can be queued in one
-// file and fetched in another. As in PROTOCOL rule 11, the later round wins, then the further
-// state: a response before a failure before a skip before a queued URL. Ties are decided by the
-// current owner of the host, then by the earlier fetch, then by the smaller agent id.
+// file and fetched in another. As in PROTOCOL rule 11, the later round wins, then the more
+// advanced state: a response before a failure before a skip before a queued URL. Ties are decided
+// by the current owner of the host, then by the earlier fetch, then by the smaller agent id.
 
 /** Best first. */
 const states = ['response', 'failed', 'skipped', 'queued'] as const;

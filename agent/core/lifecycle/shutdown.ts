@@ -180,7 +180,7 @@ export class Shutdown implements Part {
 
   #tryStop(since: number, now: Instant): void {
     const { visits, aborts } = this.#p;
-    if (visits.openCount() === 0) return this.end(11, 'stopped; launch again to go on');
+    if (visits.openCount() === 0) return this.end(11, 'stopped; run launch again to continue');
     if (now.mono - since < STOP_GRACE_MS) return;
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
   }

@@ -1,5 +1,6 @@
 // The process that `checkInBackground` starts. It examines the state file named on its command line
-// and prints the finding as one line of JSON. Disk errors end it with a stack on stderr.
+// and prints the finding as one line of JSON. After a disk error it prints a stack trace on stderr
+// and fails.
 
 import { examineWhole } from './examination.ts';
 

@@ -1,4 +1,4 @@
-// Examines a large state file while its agent already works on it. The check runs in a separate
+// Examines a large state file while its agent is already using it. The check runs in a separate
 // process with low priority, so it does not slow the agent's loop or use its memory. It reads in
 // pieces, so SQLite can reuse the write-ahead log. If it finds damage, the agent exits, and the
 // next start examines the file before using it.
@@ -8,7 +8,7 @@ import os from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { BackgroundFinding } from './background-check-process.ts';
 
-/** Characters of stderr that are reported for a failed check: enough for its last sentence. */
+/** Maximum characters reported of a failed check's stderr, counted from its end. */
 const STDERR_CHARS_MAX = 500;
 
 /**

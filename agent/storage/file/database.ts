@@ -39,7 +39,7 @@ export type Opened =
     }
   | OpenFailure;
 
-/** Files in `DATA/ID` that are rewritten at each start and can be deleted. */
+/** Files in `DATA/ID` that each start writes again; they can be deleted while no agent runs. */
 const SMALL_FILES = ['agent.lock', 'agent.pid', 'agent.endpoint'];
 /** Longest wait for the lock: programs that only test it hold it briefly. */
 const LOCK_WAIT_MS = 200;
