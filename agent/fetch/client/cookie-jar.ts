@@ -2,7 +2,8 @@
  * Cookies (RFC 6265), kept in memory. A cookie is sent only to the host that set it: the `Domain`
  * attribute is ignored. Other hosts of the site may belong to another agent, and without `Domain`
  * no host can set cookies for another and no public suffix list is needed. The hosts, and the
- * cookies and bytes per host, are limited; the oldest entries are evicted first.
+ * cookies and bytes per host, are limited; the hosts requested least recently and the oldest cookies
+ * are evicted first.
  */
 
 export interface CookieClock {
@@ -34,7 +35,7 @@ interface Cookie {
 
 export class CookieJar {
   readonly #limits: typeof LIMITS;
-  /** By host without port, in the order of the last Set-Cookie; within a host the oldest first. */
+  /** By host without port, in the order of the last request; within a host the oldest first. */
   readonly #hosts = new Map<string, Map<string, Cookie>>();
 
   constructor(options: CookieJarOptions = {}) {
@@ -43,8 +44,11 @@ export class CookieJar {
 
   /** @returns the Cookie header for a request, or null if no cookie applies. */
   headerFor(url: URL, now: number): string | null {
-    const cookies = [...(this.#hosts.get(url.hostname)?.values() ?? [])];
-    const sent = cookies
+    const kept = this.#hosts.get(url.hostname);
+    if (kept === undefined) return null;
+    this.#hosts.delete(url.hostname);
+    this.#hosts.set(url.hostname, kept);
+    const sent = [...kept.values()]
       .filter(({ until, secure }) => until > now && (!secure || url.protocol === 'https:'))
       .filter(({ path }) => pathMatches(url.pathname, path))
       .sort((a, b) => b.path.length - a.path.length);

@@ -72,11 +72,14 @@ test('cookies: keeps only the newest cookies of a host, limited by number and by
   assert.equal(jarWith(long, { bytesMax: 60 })(), 'c=3');
 });
 
-test('cookies: forgets the host whose last cookie is oldest when there are too many hosts', () => {
+test('cookies: forgets the host requested least recently when there are too many hosts', () => {
   const jar = new CookieJar({ hostsMax: 2 });
-  for (const host of ['a', 'b', 'a', 'c']) {
-    jar.take(new URL(`https://${host}.test/`), ['k=v'], { now: 0, wallNow: WALL });
-  }
-  const kept = ['a', 'b', 'c'].filter((host) => jar.headerFor(new URL(`https://${host}.test/`), 0));
-  assert.deepEqual(kept, ['a', 'c']);
+  const at = (host: string) => new URL(`https://${host}.test/`);
+  const take = (host: string) => jar.take(at(host), ['k=v'], { now: 0, wallNow: WALL });
+  for (const host of ['a', 'b', 'a', 'c']) take(host);
+  const kept = () => ['a', 'b', 'c', 'd'].filter((host) => jar.headerFor(at(host), 0));
+  assert.deepEqual(kept(), ['a', 'c']);
+  jar.headerFor(at('a'), 0);
+  take('d');
+  assert.deepEqual(kept(), ['a', 'd'], 'a request without a new cookie counts');
 });
