@@ -54,7 +54,8 @@ export class Core {
       changes: {
         added: (member, now) => this.#added(member, now),
         removed: (member, why, placement, now) => this.#removed(member, why, placement, now),
-        calledGone: (above, now) => this.#rebirth(above, now, this.#p.view.lastEchoAt(now.mono)),
+        calledGone: (above, why, now) =>
+          this.#rebirth(above, why, now, this.#p.view.lastEchoAt(now.mono)),
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.shutdown.end(5, message),
         impostor: (inc) => this.#p.shutdown.endAsImpostor(inc),
@@ -395,7 +396,7 @@ export class Core {
   #noticesStall(now: Instant): boolean {
     const { stalled, gapMs } = this.#p.stall.turned(now);
     if (stalled) {
-      this.#rebirth(0, now, now.mono - gapMs);
+      this.#rebirth(0, 'stalled', now, now.mono - gapMs);
       return true;
     }
     if (gapMs > 3 * this.#settings.heartbeatMs) this.#p.membership.excuse(now);
@@ -403,11 +404,10 @@ export class Core {
   }
 
   /** PROTOCOL rule 4: drops every right and joins again with a higher incarnation. */
-  #rebirth(above: Incarnation, now: Instant, awaySince: number): void {
+  #rebirth(above: Incarnation, why: string, now: Instant, awaySince: number): void {
     if (this.#p.shutdown.state === 'ended') return;
     this.#awaySince ??= awaySince;
     const awayMs = Math.round(now.mono - this.#awaySince);
-    const why = above === 0 ? 'stalled' : 'given up';
     this.#p.events.record(now.mono, 'rejoin', { why, above, was: this.#p.outbound.inc, awayMs });
     this.#p.aborts.abort(this.#p.visits.open(), 'this incarnation has ended', now);
     this.#effects.push({ type: 'woke' });

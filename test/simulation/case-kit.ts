@@ -21,6 +21,12 @@ export function inc(c: Cluster, id: AgentId): number {
   return c.snapshot(id).incarnation;
 }
 
+/** Why the agent took another incarnation, each time. */
+export function rejoinsOf(c: Cluster, id: AgentId): unknown[] {
+  const rejoins = c.snapshot(id).recent.filter(({ kind }) => kind === 'rejoin');
+  return rejoins.map(({ detail }) => detail.why);
+}
+
 export function endCodes(c: Cluster): (number | undefined)[] {
   return [...c.agents.values()].map((a) => a.end?.code);
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
-import { cluster, crawling, endCodes, heartbeats, inc, sentOf } from './case-kit.ts';
+import { cluster, crawling, endCodes, heartbeats, inc, rejoinsOf, sentOf } from './case-kit.ts';
 import { EPOCH, LEASE_MS, SUSPECT_MS } from './cluster.ts';
 import { HEARTBEAT_MS } from './process.ts';
 
@@ -18,6 +18,7 @@ describe('fetch right, lease, failure detector', () => {
     c.network.heal();
     c.run(SUSPECT_MS);
     assert.ok(inc(c, 'a1') > before);
+    assert.deepEqual(rejoinsOf(c, 'a1'), ['removed by others']);
     for (const { news } of heartbeats(c, 'a2', healed)) {
       assert.equal(
         news.some((n) => n.id === 'a1' && n.inc === before),
@@ -89,6 +90,19 @@ describe('fetch right, lease, failure detector', () => {
     c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message: beat! });
     c.run(50);
     assert.equal(first.end?.code, 5);
+  });
+
+  it('an agent that has not joined takes a higher incarnation than that of a later process', () => {
+    const c = crawling(['a1', 'a2']);
+    const [beat] = heartbeats(c, 'a1', 0).slice(-1);
+    c.kill('a1');
+    c.start('a1');
+    c.run(5);
+    const from = { id: 'a1', inc: inc(c, 'a1') + 1000 };
+    c.deliver('a1', { from, to: { id: 'a1', inc: 0 }, message: beat! });
+    c.run(50);
+    assert.ok(inc(c, 'a1') > from.inc);
+    assert.deepEqual(rejoinsOf(c, 'a1'), ['known with a later incarnation']);
   });
 
   it('a yield names the remaining wait as a duration', () => {

@@ -53,7 +53,7 @@ function sentence(id: string, { kind, detail }: Recent): string {
       if (detail.agent !== id) return `met ${of('agent')}${awayText(detail)}`;
       return `joined ${of('members')} agents in ${ms('tookMs')}${awayText(detail)}`;
     case 'rejoin':
-      return `${detail.why === 'stalled' ? 'was stalled' : 'was removed'}: rejoins`;
+      return `was ${of('why')}: rejoins`;
     case 'suspect':
       return `removed ${of('agent')} after ${seconds(detail.silentMs)} without news`;
     case 'remove':

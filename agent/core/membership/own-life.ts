@@ -18,8 +18,8 @@ type Said = { readonly id: AgentId; readonly inc: Incarnation };
 const AHEAD_MS_MAX = 365 * 24 * 3600 * 1000;
 
 export interface Consequences {
-  /** This agent was removed: it must take an incarnation higher than `above`. */
-  calledGone(above: Incarnation, now: Instant): void;
+  /** This agent must take an incarnation higher than `above`, because it was `why`. */
+  calledGone(above: Incarnation, why: string, now: Instant): void;
   /** A later incarnation of this agent is running. */
   impostor(inc: Incarnation): void;
 }
@@ -45,7 +45,8 @@ export class OwnLife {
   isOver(against: readonly Said[], news: readonly Said[], now: Instant): boolean {
     const called = this.#highest(against, now);
     if (called < this.#p.outbound.inc) return false;
-    this.#p.changes.calledGone(Math.max(called, this.#highest(news, now)), now);
+    const above = Math.max(called, this.#highest(news, now));
+    this.#p.changes.calledGone(above, 'removed by others', now);
     return true;
   }
 
@@ -53,7 +54,8 @@ export class OwnLife {
   isLater(inc: Incarnation, joined: boolean, now: Instant): void {
     if (inc <= this.#p.outbound.inc) return;
     if (joined) this.#p.changes.impostor(inc);
-    else if (inc <= this.#highestBelieved(now)) this.#p.changes.calledGone(inc, now);
+    else if (inc <= this.#highestBelieved(now))
+      this.#p.changes.calledGone(inc, 'known with a later incarnation', now);
   }
 
   /** Refuses, and does not act on, what an agent that was never a member reports about this one. */
