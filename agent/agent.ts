@@ -19,7 +19,7 @@ import { type Explanation, explanationOf, readRowOf } from './control/explanatio
 import type { Destination } from './core/budgets/address-permits.ts';
 import type { Core } from './core/core.ts';
 import type { Operator } from './core/operator/operator.ts';
-import { type Effect, Effects } from './core/protocol/effects.ts';
+import { type Effect, Effects, type End } from './core/protocol/effects.ts';
 import type { Envelope, Message } from './core/protocol/messages.ts';
 import type { Outcome } from './core/protocol/outcome.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
@@ -454,10 +454,10 @@ class Agent implements RunningAgent {
   }
 
   /** @param more - additional fields of the last log line; null if the caller reports the exit */
-  async #end({ code, reason }: AgentEnd, more: object | null = {}): Promise<void> {
+  async #end({ code, reason, left }: End, more: object | null = {}): Promise<void> {
     if (this.#isShuttingDown) return;
     this.#isShuttingDown = true;
-    const end = { code, reason, ...(code === 0 && { completion: this.#completion() }) };
+    const end = { code, reason, ...(code === 0 && !left && { completion: this.#completion() }) };
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { stage } from './changed-agents-stage.ts';
 import { run, start } from './cli-process.ts';
@@ -20,6 +21,8 @@ test('stop reaches an agent that only another config has', async (context) => {
   const left = await run('stop', config, 'a3');
   assert.deepEqual([left.code, left.stdout], [0, 'a3: applied\n'], left.stderr);
   assert.equal((await a3.ended).code, 0);
+  const completion = path.join(scratch.directory, 'elsewhere', 'complete.json');
+  assert.equal(fs.existsSync(completion), false, 'to leave is not to complete');
   await inCluster('a1', 'a2');
   assert.equal((await run('stop', config)).code, 0);
   assert.equal((await launch.ended).code, 11);

@@ -57,7 +57,8 @@ describe('join, hand-off, takeover', () => {
     c.agents.get('a2')!.core.leave(c.instant('a2'));
     c.stall('a2', LEASE_MS + 20);
     c.runUntil('a2 left', () => c.agents.get('a2')!.end !== null);
-    assert.equal(c.agents.get('a2')!.end?.reason, 'left the cluster');
+    const { reason, left } = c.agents.get('a2')!.end!;
+    assert.deepEqual({ reason, left }, { reason: 'left the cluster', left: true });
     c.runToEnd();
     assert.equal(c.fetched().size, 1200);
     assert.deepEqual(c.impolite(), []);

@@ -2,7 +2,7 @@
 // requests, its disk, and its requests as the web saw them. `cluster.ts` creates and changes it.
 
 import type { Core } from '../../agent/core/core.ts';
-import type { Effects, PageRequest } from '../../agent/core/protocol/effects.ts';
+import type { Effects, End, PageRequest } from '../../agent/core/protocol/effects.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import type { Connection } from '../../agent/storage/encoding/connection.ts';
 import type { SqliteStore } from '../../agent/storage/sqlite-store.ts';
@@ -40,7 +40,7 @@ export interface Running {
   readsLater: boolean;
   alive: boolean;
   /** `members`: the view of the agent, itself included. */
-  end: { code: number; reason: string; at: number; members: readonly AgentId[] } | null;
+  end: (End & { at: number; members: readonly AgentId[] }) | null;
   readonly open: Map<number, OpenRequest>;
   /** Due time of the next turn. Earlier entries of the event heap are void. */
   turnAt: number;

@@ -118,11 +118,10 @@ async function run(
 /** Every agent writes the record: agents may be started by hand, and `launch` may be killed. */
 async function noteCompletion(
   config: ResolvedConfig,
-  end: AgentEnd,
+  { completion }: AgentEnd,
   log: AgentLog['log'],
 ): Promise<void> {
-  const { completion } = end;
-  if (completion === undefined || kindOf(end) !== 'complete') return;
+  if (completion === undefined) return;
   try {
     const open = recordCompletion(config, { at: wallMs(), ...completion });
     if (open.length === 0) return;
@@ -150,10 +149,10 @@ function logUncaught({ log, flush }: AgentLog, launched: boolean): void {
   process.once('unhandledRejection', end);
 }
 
-function kindOf({ code, reason }: AgentEnd): EndKind {
+function kindOf({ code, completion }: AgentEnd): EndKind {
   if (code === 11) return 'interrupted';
   if (code !== 0) return 'failed';
-  return reason.startsWith('left') ? 'left' : 'complete';
+  return completion ? 'complete' : 'left';
 }
 
 /** Reports the end to the launch, if there is one. */

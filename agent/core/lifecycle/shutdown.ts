@@ -11,7 +11,7 @@ import type { Member, View } from '../membership/view.ts';
 import type { Aborts } from '../ownership/aborts.ts';
 import type { HostMoves } from '../ownership/host-moves.ts';
 import type { Store } from '../protocol/core-store.ts';
-import type { Effects, EndCode } from '../protocol/effects.ts';
+import type { Effects, End, EndCode } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { AgentId, Envelope, Message } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
@@ -172,10 +172,8 @@ export class Shutdown implements Part {
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
     const tookMs = Math.round(now.mono - since);
     events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });
-    this.end(
-      0,
-      given ? 'left the cluster' : 'left; hosts that were not handed over stay in its state file',
-    );
+    const kept = 'left; hosts that were not handed over stay in its state file';
+    this.end(0, given ? 'left the cluster' : kept, { left: true });
   }
 
   #tryStop(since: number, now: Instant): void {
@@ -185,10 +183,10 @@ export class Shutdown implements Part {
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
   }
 
-  end(code: EndCode, reason: string): void {
+  end(code: EndCode, reason: string, how: Pick<End, 'left'> = {}): void {
     if (this.#state.kind === 'ended') return;
     this.#state = { kind: 'ended' };
-    this.#p.effects.push({ type: 'end', code, reason });
+    this.#p.effects.push({ type: 'end', code, reason, ...how });
   }
 
   endAsImpostor(inc: number): void {

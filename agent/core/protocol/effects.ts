@@ -22,6 +22,13 @@ export interface Peer {
 
 export type EndCode = 0 | 1 | 3 | 4 | 5 | 11;
 
+export interface End {
+  readonly code: EndCode;
+  readonly reason: string;
+  /** The agent left the cluster; otherwise code 0 means that the crawl is complete. */
+  readonly left?: true;
+}
+
 export type Effect =
   | {
       readonly type: 'send';
@@ -40,7 +47,7 @@ export type Effect =
   /** Sends the result of a command to the operator. */
   | { readonly type: 'tell'; readonly tell: () => void; readonly durable: true }
   | { readonly type: 'woke' }
-  | { readonly type: 'end'; readonly code: EndCode; readonly reason: string };
+  | ({ readonly type: 'end' } & End);
 
 /** Collects the effects of one turn. */
 export class Effects {
