@@ -215,7 +215,7 @@ class Agent implements RunningAgent {
         else if (input.type === 'operate') input.act(this.#core.operator, now);
         else this.#begin(now);
       },
-      expected: () => this.#core.openRequests,
+      expected: () => this.#core.visits.openCount(),
       due: (now) => this.#core.onDeadline(now),
       committed: () => this.#onCommitted(),
       nextMs: (now) => this.#core.nextDeadlineMs(now),
@@ -332,10 +332,12 @@ class Agent implements RunningAgent {
 
   #explain(identity: Identity, form: RequestForm): Explanation {
     const { config, entry, state } = this.#p;
-    const { userAgent } = config.http;
-    const read = readRowOf(state.db);
-    const openAt = (host: string) => this.#pipeline.openAt(host);
-    return explanationOf({ agent: entry.id, userAgent, read, identity, form, openAt });
+    const own = { agent: entry.id, userAgent: config.http.userAgent, read: readRowOf(state.db) };
+    const live = (host: string) => ({
+      open: this.#pipeline.openAt(host),
+      wait: this.#core.visits.waitOf(host) ?? null,
+    });
+    return explanationOf({ ...own, identity, form, live });
   }
 
   /** Called when a connection is ready, which may be after the lease has expired. */

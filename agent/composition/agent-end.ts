@@ -5,12 +5,10 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { crawlKey } from '../../config/fingerprint.ts';
 import { ArchiveError } from '../archive/archive-failure.ts';
-import type { EndCode } from '../core/protocol/effects.ts';
+import type { End } from '../core/protocol/effects.ts';
 import { type StorageFailureCode, storageFailureOf } from '../storage/file/storage-failure.ts';
 
-export interface AgentEnd {
-  readonly code: EndCode;
-  readonly reason: string;
+export interface AgentEnd extends Pick<End, 'code' | 'reason'> {
   /** If the crawl is complete: the contents of the completion record. */
   readonly completion?: {
     /** Members of the view, including this agent. */

@@ -2,6 +2,7 @@
 // and `explain`, if it reads the files itself, use this code, so that their results are the same.
 
 import { robotsParser } from '../composition/config-parts.ts';
+import type { Wait } from '../core/protocol/visits-port.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
 import {
   type ReadRow,
@@ -39,12 +40,14 @@ export interface Explanation extends Omit<StoredFacts, 'robots'> {
   readonly robots: RobotsVerdict | null;
   /** The open request to the host; null if there is none or if only the file was read. */
   readonly open: OpenRequest | null;
+  /** Why the host waits; null if it does not. Only the file was read: the end of its back-off. */
+  readonly wait: Wait | null;
 }
 
 /**
  * @param parts.identity - must be canonical
  * @param parts.form - the form to request if the state file does not have the URL
- * @param parts.openAt - returns the open request to a host
+ * @param parts.live - what only the running agent knows about a host
  * @throws RangeError if `identity` is not canonical
  */
 export function explanationOf(parts: {
@@ -53,13 +56,15 @@ export function explanationOf(parts: {
   readonly read: ReadRow;
   readonly identity: Identity;
   readonly form: RequestForm;
-  readonly openAt?: (host: string) => OpenRequest | null;
+  readonly live?: (host: string) => Pick<Explanation, 'open' | 'wait'>;
 }): Explanation {
-  const { agent, userAgent, read, identity, form, openAt } = parts;
+  const { agent, userAgent, read, identity, form, live } = parts;
   const { robots, ...facts } = storedFacts(read, identity);
-  const open = openAt?.(splitIdentity(identity)!.host) ?? null;
+  const { notBefore: untilMs = 0 } = facts.host ?? {};
+  const wait = untilMs > 0 ? ({ kind: 'time', untilMs, why: 'delay' } as const) : null;
+  const known = live?.(splitIdentity(identity)!.host) ?? { open: null, wait };
   const request = facts.url?.fetchUrl ?? form;
-  return { agent, ...facts, robots: robots && verdictOf(robots, request, userAgent), open };
+  return { agent, ...facts, robots: robots && verdictOf(robots, request, userAgent), ...known };
 }
 
 function verdictOf(robots: RobotsFacts, request: RequestForm, userAgent: string): RobotsVerdict {

@@ -282,9 +282,9 @@ export class Core {
     return this.#p.operator;
   }
 
-  /** The number of requests without an outcome yet. */
-  get openRequests(): number {
-    return this.#p.visits.openCount();
+  /** The open requests, and why a host waits. */
+  get visits(): Pick<Assembly['visits'], 'openCount' | 'waitOf'> {
+    return this.#p.visits;
   }
 
   /** The owner of a host in the current view. */

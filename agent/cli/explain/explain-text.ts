@@ -61,6 +61,7 @@ function factsOf(report: UrlReport): [string, string][] {
   facts.push(['host', host], ['owner', `${owner ?? 'unknown'} (order: ${order.join(', ')})`]);
   facts.push(['source', sourceText(stored?.agent, source)]);
   facts.push(['state', stateText(report, state)]);
+  if (stored?.wait) facts.push(['host waits', waitText(stored.wait)]);
   const url = stored?.url;
   if (!url) return facts;
   const found = url.referrer === null ? 'a seed' : `on ${url.referrer}${dated(foundAt)}`;
@@ -89,9 +90,20 @@ function stateText({ stored }: UrlReport, state: string): string {
   if (stored?.open?.kind === 'page' && stored.open.url === stored.url?.fetchUrl) {
     return `${queued}, being requested`;
   }
-  const wait = Math.max(notBefore, stored?.host?.notBefore ?? 0);
   const paused = stored?.paused ? ', the crawl is paused' : '';
-  return `${queued}${wait > 0 ? `, not before ${dateText(wait)}` : ''}${paused}`;
+  return `${queued}${notBefore > 0 ? `, not before ${dateText(notBefore)}` : ''}${paused}`;
+}
+
+const WAITS = {
+  ...{ new: 'a visit', back: 'a visit', slow: 'a visit, as a slow host' },
+  ...{ delay: 'politeness delay or back-off', retries: 'all its queued URLs are retries' },
+  ...{ outbox: 'the links of its pages are sent first', right: 'the fetch right' },
+  ...{ robots: 'the robots.txt of another host', permit: 'an address permit' },
+};
+
+function waitText(wait: NonNullable<Explanation['wait']>): string {
+  if (wait.kind === 'time') return `until ${dateText(wait.untilMs)}: ${WAITS[wait.why]}`;
+  return `for ${WAITS[wait.kind === 'event' ? wait.why : wait.kind]}`;
 }
 
 function answer({ stored }: UrlReport): string {

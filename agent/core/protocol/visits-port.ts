@@ -43,6 +43,32 @@ export interface Held {
   host(host: Host): boolean;
 }
 
+/**
+ * The reasons for a timed wait:
+ *
+ * - `delay`: the end of its delay or back-off.
+ * - `retries`: the first retry among its URLs. A fresh URL ends this wait.
+ * - `outbox`: time for the outbox to send the URLs that its pages named.
+ */
+export type TimedWait = 'delay' | 'retries' | 'outbox';
+
+/**
+ * The event that a host waits for:
+ *
+ * - `right`: this agent may send requests to the host.
+ * - `robots`: another agent reports the rules to which the host's robots.txt redirects.
+ * - `permit`: an address permit.
+ */
+export type AwaitedEvent = 'right' | 'robots' | 'permit';
+
+/** Why a host waits: for a visit in one of the lines, for a time (mono), or for an event. */
+export type Wait =
+  | { readonly kind: 'new' }
+  | { readonly kind: 'back' }
+  | { readonly kind: 'slow'; readonly untilMs: number }
+  | { readonly kind: 'time'; readonly untilMs: number; readonly why: TimedWait }
+  | { readonly kind: 'event'; readonly why: AwaitedEvent };
+
 export interface Visits {
   /** The host has (more) queued URLs. */
   schedule(host: Host): void;
@@ -61,6 +87,8 @@ export interface Visits {
   robotsOf(host: Host, origin: string, now: Instant): KnownRobots | null;
   /** The result for a robots.txt that redirects to another host; visits to `host` continue. */
   robotsReported(host: Host, origin: string, result: RobotsResult, now: Instant): void;
+  /** Why the host waits; undefined: it does not, or that is not in memory. */
+  waitOf(host: Host): Wait | undefined;
   isOpen(host: Host): boolean;
   /** The open requests. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;

@@ -9,27 +9,10 @@
 // their number is limited by the crawl speed and not by the links of pages.
 
 import type { Host } from '../../core/protocol/messages.ts';
+import type { AwaitedEvent, TimedWait, Wait } from '../../core/protocol/visits-port.ts';
 import type { QueuedHost } from '../frontier-store.ts';
 import { MinHeap } from './min-heap.ts';
 import type { Line } from './places.ts';
-
-/**
- * The reasons for a timed wait:
- *
- * - `delay`: the end of its delay or back-off.
- * - `retries`: the first retry among its URLs. A fresh URL ends this wait.
- * - `outbox`: time for the outbox to send the URLs that its pages named.
- */
-export type TimedWait = 'delay' | 'retries' | 'outbox';
-
-/**
- * The event that a host waits for:
- *
- * - `right`: this agent may send requests to the host.
- * - `robots`: another agent reports the rules to which the host's robots.txt redirects.
- * - `permit`: an address permit.
- */
-export type AwaitedEvent = 'right' | 'robots' | 'permit';
 
 /** Maximum of hosts in memory for each line. Beyond it, half of the new hosts are dropped. */
 export const READY_MAX = 2000;
@@ -43,14 +26,6 @@ interface KnownHosts {
   /** The first `max` hosts with queued URLs whose number is at least `number`, ascending. */
   queuedFrom(number: number, max: number): readonly QueuedHost[];
 }
-
-/** Why a host waits: for a visit in one of the lines, for a time, or for an event. */
-export type Wait =
-  | { readonly kind: 'new' }
-  | { readonly kind: 'back' }
-  | { readonly kind: 'slow'; readonly untilMs: number }
-  | { readonly kind: 'time'; readonly untilMs: number; readonly why: TimedWait }
-  | { readonly kind: 'event'; readonly why: AwaitedEvent };
 
 export interface Ready {
   readonly host: Host;
@@ -156,7 +131,7 @@ export class HostSchedule {
     return this.#waiting.has(host);
   }
 
-  /** Why the host waits, for tests; undefined: it does not. */
+  /** Undefined: the host does not wait, or is not in memory. */
   waitOf(host: Host): Wait | undefined {
     return this.#waiting.get(host);
   }

@@ -1,6 +1,7 @@
 // Orders the visits by the time at which their next step is due. Visits of slow hosts need no
 // thread (`threads.ts`), so they have a queue of their own. Two queues with due visits take turns.
 
+import type { Wait } from '../../core/protocol/visits-port.ts';
 import { MinHeap } from './min-heap.ts';
 import type { Place } from './places.ts';
 import { Threads } from './threads.ts';
@@ -8,6 +9,8 @@ import { Threads } from './threads.ts';
 export interface Scheduled {
   /** When the next step is due, on the monotonic clock. Set by `VisitOrder.dueAt`. */
   dueAt: number;
+  /** Set if the step waits for the end of the host's delay or back-off. */
+  wait?: Wait | undefined;
   readonly place: Place;
 }
 
@@ -24,8 +27,9 @@ export class VisitOrder<Visit extends Scheduled> {
     this.#isWaiting = isWaiting;
   }
 
-  dueAt(visit: Visit, at: number): void {
+  dueAt(visit: Visit, at: number, why?: 'delay'): void {
     visit.dueAt = at;
+    visit.wait = why && { kind: 'time', untilMs: at, why };
     (visit.place === 'slow' ? this.#slow : this.#others).push(at, visit);
   }
 

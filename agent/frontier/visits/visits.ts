@@ -17,6 +17,7 @@ import type {
   Held,
   KnownRobots,
   RobotsResult,
+  TimedWait,
   Visits as VisitsPort,
 } from '../../core/protocol/visits-port.ts';
 import type { HostRecord, QueuedUrl } from '../frontier-store.ts';
@@ -35,7 +36,7 @@ import {
 import { believedWait, isBusy, isDoubtful, isLastTest } from '../outcome/retry.ts';
 import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from '../outcome/robots-gate.ts';
 import { RulesCache } from '../outcome/rules-cache.ts';
-import { HostSchedule, type Ready, type TimedWait } from '../schedule/host-schedule.ts';
+import { HostSchedule, type Ready } from '../schedule/host-schedule.ts';
 import { type Line, type Place, Places } from '../schedule/places.ts';
 import { SlowHosts } from '../schedule/slow-hosts.ts';
 import { type Scheduled, VisitOrder } from '../schedule/visit-order.ts';
@@ -169,6 +170,11 @@ export class Visits implements VisitsPort {
     this.wake(host);
   }
 
+  waitOf(host: Host) {
+    const visit = this.#visits.get(host);
+    return visit?.open ? undefined : (visit?.wait ?? this.#schedule.waitOf(host));
+  }
+
   isOpen(host: Host): boolean {
     return this.#visits.get(host)?.open != null;
   }
@@ -201,10 +207,8 @@ export class Visits implements VisitsPort {
     this.#schedule.wakeUntil(now.mono);
     // Otherwise all ready hosts would be read into memory and wait there for the right.
     const mayEnter = (line: Line) => !this.#p.right.isShut && this.#places.mayEnter(line);
-    for (let next = this.#schedule.takeReady(mayEnter); next; ) {
-      this.#begin(next, now);
-      next = this.#schedule.takeReady(mayEnter);
-    }
+    const take = () => this.#schedule.takeReady(mayEnter);
+    for (let next = take(); next; next = take()) this.#begin(next, now);
     // Visits that are due wait for a turn that does not hold all requests.
     this.#heldBack = held.all;
     this.#skipsLeft = SKIPS_PER_TURN;
@@ -383,7 +387,7 @@ export class Visits implements VisitsPort {
   #wait(visit: Visit, untilMs: number, now: Instant): void {
     const { host } = visit.record;
     const patienceMs = this.#p.directives.delayOf(host) + PATIENCE_MS;
-    if (untilMs - now.mono <= patienceMs) return this.#order.dueAt(visit, untilMs);
+    if (untilMs - now.mono <= patienceMs) return this.#order.dueAt(visit, untilMs, 'delay');
     this.#sleepUntil(visit, untilMs, 'delay');
   }
 

@@ -126,10 +126,9 @@ test('explain and status show that a host waits for the robots.txt of another ho
   const launch = start(['launch', config]);
   await until('a request to the other host', () => held.length > 0);
 
-  const robotsOf = async (url: string) => {
-    const { stdout } = await run('explain', config, url, '--json');
-    return (JSON.parse(stdout) as UrlReport).filters.at(-1)!;
-  };
+  const reportOn = async (url: string) =>
+    JSON.parse((await run('explain', config, url, '--json')).stdout) as UrlReport;
+  const robotsOf = async (url: string) => (await reportOn(url)).filters.at(-1)!;
   const file = `${web.origin('slow')}/robots.txt`;
   const open = { filter: 'robots', passes: null, why: 'robots.txt is being requested' };
   assert.deepEqual(await robotsOf(file), open);
@@ -137,6 +136,8 @@ test('explain and status show that a host waits for the robots.txt of another ho
     ...{ filter: 'robots', passes: false },
     why: `unreachable: redirected to ${file}, whose owner is asked; there: ${open.why}`,
   });
+  const { stored } = await reportOn(`${web.origin('leads')}/`);
+  assert.deepEqual(stored?.wait, { kind: 'event', why: 'robots' });
   const { stdout } = await run('status', config, '--json');
   const { agents } = JSON.parse(stdout) as ClusterStatus;
   assert.equal(agents.length, 2);

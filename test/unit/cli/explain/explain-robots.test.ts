@@ -23,7 +23,7 @@ function known(robots: Partial<RobotsVerdict> | null, open: OpenRequest | null =
     heldBy: null,
   };
   const verdict = robots && { kind: 'rules', allowed: true, ...none, ...robots };
-  return { agent: 'a1', ...facts, robots: verdict, open } satisfies Explanation;
+  return { agent: 'a1', ...facts, robots: verdict, open, wait: null } satisfies Explanation;
 }
 
 function unreachable(reason: string | null, retryAt: number | null = AGAIN_AT) {

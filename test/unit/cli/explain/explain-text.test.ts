@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainText, type UrlReport } from '../../../../agent/cli/explain/explain-text.ts';
-import { explanationOf } from '../../../../agent/control/explanation.ts';
+import {
+  type Explanation,
+  explanationOf,
+  readRowOf,
+} from '../../../../agent/control/explanation.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { asForm } from '../../../../agent/url/crawl-url.ts';
@@ -28,5 +32,42 @@ test('explain: shows a requeued page as such, with its previous outcome', () => 
     ...{ source: 'files', filters: [], state: 'queued', foundAt: null, chain: [], stored },
   };
   assert.match(explainText(report), /^state +requeued$/m);
+  assert.doesNotMatch(explainText(report), /waits/);
   assert.match(explainText(report), /^previous +1970-01-01T00:01:17.000Z, status 200$/m);
+});
+
+test('explain: shows why the host waits, or the back-off if only the file is read', () => {
+  const db = openInMemory();
+  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
+  const url = 'https://h.test/';
+  store.begin();
+  store.enqueue('h.test', { url, depth: 0 }, null);
+  const record = store.host('h.test');
+  record.notBefore = 77_000;
+  store.saveHost(record, null);
+  store.commit(false);
+  const asked = { agent: 'a1', userAgent: 't/1', identity: url, form: asForm(url) };
+  const line = (wait?: Explanation['wait']) => {
+    const live = () => ({ open: null, wait: wait ?? null });
+    const stored = explanationOf({
+      ...asked,
+      read: readRowOf(db),
+      ...(wait !== undefined && { live }),
+    });
+    const text = explainText({
+      ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
+      ...{ source: 'agents', filters: [], state: 'queued', foundAt: null, chain: [], stored },
+    });
+    assert.match(text, /^state +queued$/m);
+    return /^host waits +(.*)$/m.exec(text)?.[1];
+  };
+  const until = 'until 1970-01-01T00:01:17.000Z';
+  assert.equal(line(), `${until}: politeness delay or back-off`);
+  assert.equal(line(null), undefined);
+  assert.equal(line({ kind: 'event', why: 'permit' }), 'for an address permit');
+  assert.equal(line({ kind: 'slow', untilMs: 1 }), 'for a visit, as a slow host');
+  assert.equal(
+    line({ kind: 'time', untilMs: 77_000, why: 'retries' }),
+    `${until}: all its queued URLs are retries`,
+  );
 });

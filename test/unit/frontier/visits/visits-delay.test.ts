@@ -44,6 +44,20 @@ test('delay: the longest of all delays applies, each limited by its cap', () => 
   assert.equal(of({ ownMs: 0, slowDown: 2 }), 40);
 });
 
+test('delay: a host waits until the end of its delay or back-off, not during a request', () => {
+  const web: Options['web'] = ({ url }) =>
+    url === page(1) ? { status: 200 } : { status: 503, retryAfterMs: 60_000 };
+  const agent = new OneAgent({ web });
+  const wait = () => agent.visits.waitOf('a.test');
+  agent.find(page(1), page(2), page(3));
+  agent.turn();
+  assert.equal(wait(), undefined);
+  agent.run(500);
+  assert.deepEqual(wait(), { kind: 'time', untilMs: EPOCH + 1010, why: 'delay' });
+  agent.run(1000);
+  assert.deepEqual(wait(), { kind: 'time', untilMs: EPOCH + 61_020, why: 'delay' });
+});
+
 test('delay: Crawl-delay applies from the request for robots.txt on', () => {
   const agent = new OneAgent({ robots: true, web: robotsAnd('User-agent: *\nCrawl-delay: 5') });
   agent.find(page(1), page(2));
