@@ -14,13 +14,15 @@ export interface PlainWebSize {
   readonly pages: number;
   /** Approximate size of a page. */
   readonly bodyBytes: number;
+  /** Links of a page to random pages of random hosts; 8 by default. */
+  readonly farLinks?: number;
 }
 
 /** Children of a host and of a page: 10,000 pages on 200 hosts are at most nine links away. */
 const fan = 3;
 /** Links of a page, tree links included: as many as on pages of documentation. */
-const nearLinks = 30;
-const farLinks = 8;
+export const linksPerPage = 38;
+const farLinksDefault = 8;
 const directories = 7;
 
 export class PlainWeb {
@@ -97,7 +99,8 @@ export class PlainWeb {
 
   /** As written in the page: absolute, from the root, or relative to it. */
   #links(i: number, k: number): string[] {
-    const { hosts } = this.size;
+    const { hosts, farLinks = farLinksDefault } = this.size;
+    const nearLinks = linksPerPage - farLinks;
     const links: string[] = [];
     const near = (to: number) => links.push(this.#spell(i, k, to, links.length));
     for (let c = fan * k + 1; c <= fan * k + fan && c < this.#perHost; c++) near(c);
@@ -105,7 +108,7 @@ export class PlainWeb {
     for (let j = fan * i + 1; k === 0 && j <= fan * i + fan && j < hosts; j++) {
       links.push(this.#url(j, 0));
     }
-    while (links.length < nearLinks + farLinks) {
+    while (links.length < linksPerPage) {
       const n = links.length;
       links.push(this.#url(draw(seed, 2, i, k, n) % hosts, draw(seed, 3, i, k, n) % this.#perHost));
     }

@@ -1,0 +1,103 @@
+// One crawl of a plain web by a cluster of agents, and the resources that they used: the basis of
+// the figures of a cluster's cost. The agents are started as `launch` starts them, and another
+// process serves the web.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import type { CrawlFigures } from './cluster-run.ts';
+import { readProbe } from './cluster-run.ts';
+import { launchedAgent } from './launched.ts';
+import { temporaryDirectory } from './leftovers.ts';
+import { loadNow } from './machine.ts';
+import { runMetered } from './metered-process.ts';
+import { serverHere, startServer } from './plain-server.ts';
+import type { PlainWeb } from './plain-web.ts';
+import { freePorts } from './ports.ts';
+
+const probe = path.join(import.meta.dirname, 'probe.ts');
+/** Eight agents take some two minutes for 40,000 pages. A longer crawl has failed. */
+const crawlMsMax = 900_000;
+
+export interface PlainClusterOptions {
+  readonly agents: number;
+  readonly backups: number;
+  readonly threads: number;
+  readonly client: 'got' | 'node';
+  readonly warc: boolean;
+  readonly durability: 'power' | 'process';
+  /** `counts` also counts statements and system calls, which has a small cost itself. */
+  readonly follow: 'agent' | 'counts';
+}
+
+/**
+ * Crawls the web to the end.
+ *
+ * @param root - the directory to which the web was written
+ * @throws if a page was not fetched, because the figures would mean nothing
+ */
+export async function crawlPlain(
+  web: PlainWeb,
+  root: string,
+  options: PlainClusterOptions,
+): Promise<CrawlFigures> {
+  const { directory, remove } = temporaryDirectory();
+  try {
+    const scratch = path.join(directory, 'server');
+    fs.mkdirSync(scratch);
+    const server = await startServer(serverHere(), root, web.port, scratch);
+    const load = loadNow();
+    const ids = Array.from({ length: options.agents }, (_, k) => `a${k + 1}`);
+    const file = path.join(directory, 'crawl.json');
+    fs.writeFileSync(
+      file,
+      JSON.stringify(configOf(ids, await freePorts(ids.length), web, options)),
+    );
+    const programs = ids.map((id) => {
+      const { line, env, input } = launchedAgent(file, id);
+      const probed = { UBIRING_PROBE: path.join(directory, `${id}.json`) };
+      return {
+        command: [process.execPath, '--import', probe, ...line] as const,
+        cwd: directory,
+        env: { ...env, ...probed, UBIRING_PROBE_FOLLOW: options.follow },
+        input,
+      };
+    });
+    const used = await runMetered(programs, crawlMsMax);
+    const served = await server.stop();
+    const missing = [...web.places()].filter((place) => !served.places.has(place)).length;
+    if (missing > 0 || used.failures.length > 0) {
+      throw new Error([`${missing} pages are missing`, ...used.failures].join('\n'));
+    }
+    const agents = ids.map((id) => readProbe(path.join(directory, `${id}.json`)));
+    const startCpuMs = agents.reduce((sum, one) => sum + (one.startCpuMs ?? 0), 0);
+    return {
+      ...{ agents, load, startCpuMs, pages: web.size.pages, seconds: served.seconds },
+      crawlCpuMs: used.cpuMs - startCpuMs,
+    };
+  } finally {
+    remove();
+  }
+}
+
+/** Defaults, except for keys that make a crawl wait and those that are compared. */
+function configOf(
+  ids: readonly string[],
+  ports: readonly number[],
+  web: PlainWeb,
+  { backups, threads, client, warc, durability }: PlainClusterOptions,
+) {
+  return {
+    name: 'bench',
+    seeds: [web.seed],
+    scope: { hosts: ['*'] },
+    politeness: { hostDelayMs: 0 },
+    http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true, client },
+    cluster: {
+      agents: ids.map((id, k) => ({ id, listen: `tcp://127.0.0.1:${ports[k]}` })),
+      backups,
+    },
+    storage: { durability },
+    archive: { warc },
+    agent: { threads, dataDir: 'data' },
+  };
+}
