@@ -1,5 +1,5 @@
-// The flags of the commands in this folder: whole numbers within bounds and texts, each with its
-// default. They are read from a command line, explained for `--help`, and written back as the
+// The flags of the commands in this folder: whole numbers within bounds, lists of them, names of a
+// choice and texts, each with its default. They are read from a command line, explained for `--help`, and written back as the
 // command line that gives the same figures. An error is one line with the flag, the value and the
 // remedy. Pure.
 
@@ -12,11 +12,30 @@ export interface WholeNumber {
   readonly most: number;
 }
 
+/** Different whole numbers within bounds, separated by commas. */
+export interface WholeNumbers {
+  readonly presets: readonly number[];
+  readonly least: number;
+  readonly most: number;
+}
+
+/** One of some names; the first is the default. */
+export interface Choice<Name extends string = string> {
+  readonly names: readonly [Name, ...Name[]];
+}
+
+type Flag = number | string | WholeNumber | WholeNumbers | Choice;
 /** The flags of a benchmark with their defaults. A plain number is at least 1. */
-export type Flags = Readonly<Record<string, number | string | WholeNumber>>;
-export type Given<F extends Flags> = {
-  readonly [Name in keyof F]: F[Name] extends string ? string : number;
-};
+export type Flags = Readonly<Record<string, Flag>>;
+export type Given<F extends Flags> = { readonly [Name in keyof F]: ValueOf<F[Name]> };
+type ValueOf<F extends Flag> = F extends string
+  ? string
+  : F extends Choice<infer Name>
+    ? Name
+    : F extends WholeNumbers
+      ? readonly number[]
+      : number;
+type Value = string | number | readonly number[];
 
 /** An error that the user can correct: printed as one line, and the command ends with 2. */
 export class UsageError extends Error {}
@@ -28,6 +47,16 @@ export const threadsMax = 4096;
 /** A flag with other bounds than 1 and the general maximum. */
 export function whole(preset: number, least: number, most = mostOfAll): WholeNumber {
   return { preset, least, most };
+}
+
+/** A flag that is a list. It is given as `1,2,4`. */
+export function wholes(presets: readonly number[], least: number, most = mostOfAll): WholeNumbers {
+  return { presets, least, most };
+}
+
+/** A flag that is one of these names, by default the first. */
+export function oneOf<Name extends string>(...names: [Name, ...Name[]]): Choice<Name> {
+  return { names };
 }
 
 /** A flag that is 0 or 1. */
@@ -50,7 +79,7 @@ export function readFlags<F extends Flags>(
     // The messages of parseArgs name no remedy.
     ...{ strict: false, allowPositionals: true, tokens: true },
   });
-  const given: Record<string, number | string> = {};
+  const given: Record<string, Value> = {};
   for (const [name, flag] of Object.entries(flags)) given[name] = presetOf(flag);
   let json = false;
   for (const token of tokens) {
@@ -72,29 +101,48 @@ export function readFlags<F extends Flags>(
       throw new UsageError(`${rawName}: no such flag; there are ${known}`);
     }
     if (!value) throw new UsageError(`--${name}: lacks its value, ${allowed(flag)}`);
-    given[name] = typeof flag === 'string' ? value : numberOf(name, value, flag);
+    given[name] = readValue(name, value, flag);
   }
   return { values: given as Given<F>, json };
 }
 
-function numberOf(name: string, value: string, flag: number | WholeNumber): number {
+function readValue(name: string, text: string, flag: Flag): Value {
+  if (typeof flag === 'string') return text;
+  const wrong = (why: string) => new UsageError(`--${name} ${text}: ${why}`);
+  if (typeof flag === 'object' && 'names' in flag) {
+    if (flag.names.includes(text)) return text;
+    throw wrong(`must be ${allowed(flag)}`);
+  }
   const { least, most } = boundsOf(flag);
-  const number = /^\d{1,7}$/.test(value) ? Number(value) : Number.NaN;
-  if (number >= least && number <= most) return number;
-  throw new UsageError(`--${name} ${value}: must be ${allowed(flag)}`);
+  const numberOf = (digits: string) => {
+    const number = /^\d{1,7}$/.test(digits) ? Number(digits) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    throw wrong(`must be ${allowed(flag)}`);
+  };
+  if (typeof flag === 'number' || 'preset' in flag) return numberOf(text);
+  const numbers = text.split(',').map(numberOf);
+  const twice = numbers.find((number, k) => numbers.indexOf(number) < k);
+  if (twice !== undefined) throw wrong(`names ${twice} twice`);
+  return numbers;
 }
 
-function presetOf(flag: Flags[string]): number | string {
-  return typeof flag === 'object' ? flag.preset : flag;
+function presetOf(flag: Flag): Value {
+  if (typeof flag !== 'object') return flag;
+  if ('names' in flag) return flag.names[0];
+  return 'preset' in flag ? flag.preset : flag.presets;
 }
 
-function boundsOf(flag: number | WholeNumber): WholeNumber {
+function boundsOf(flag: number | WholeNumber | WholeNumbers): { least: number; most: number } {
   return typeof flag === 'object' ? flag : whole(flag, 1);
 }
 
-function allowed(flag: Flags[string]): string {
+function allowed(flag: Flag): string {
   if (typeof flag === 'string') return 'a text';
+  if (typeof flag === 'object' && 'names' in flag) return flag.names.join(' or ');
   const { least, most } = boundsOf(flag);
+  if (typeof flag === 'object' && 'presets' in flag) {
+    return `different whole numbers from ${least} to ${most}, as in ${flag.presets}`;
+  }
   return most === 1 ? `${least} or 1` : `a whole number from ${least} to ${most}`;
 }
 
@@ -117,7 +165,7 @@ export function helpText(name: string, flags: Flags): string {
 export function commandLine<F extends Flags>(name: string, flags: F, given: Given<F>): string {
   const changed = Object.entries(flags).flatMap(([flag, of]) => {
     const value = given[flag];
-    return flag === 'write' || value === undefined || value === presetOf(of)
+    return flag === 'write' || value === undefined || String(value) === String(presetOf(of))
       ? []
       : [` --${flag} ${value}`];
   });

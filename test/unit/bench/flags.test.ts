@@ -5,9 +5,11 @@ import { describe, it } from 'node:test';
 import {
   commandLine,
   helpText,
+  oneOf,
   readFlags,
   UsageError,
   whole,
+  wholes,
   zeroOrOne,
 } from '../../../bench/flags.ts';
 
@@ -66,6 +68,26 @@ describe('bench: flags', () => {
     const line = ['--only', 'a,b', '--write', '1', '--runs', '3', '--delay', '0'];
     const { values } = readFlags(flags, line);
     assert.equal(commandLine('x', flags, values), 'node bench/x.ts --delay 0 --only a,b');
+  });
+
+  it('bench: a list has different whole numbers, and a choice has one of its names', () => {
+    const more = { agents: wholes([1, 2], 1, 64), client: oneOf('got', 'node') };
+    const read = (...argv: string[]) => readFlags(more, argv).values;
+    assert.deepEqual(read(), { agents: [1, 2], client: 'got' });
+    const other = read('--agents', '4', '--client', 'node');
+    assert.deepEqual(other, { agents: [4], client: 'node' });
+    assert.equal(commandLine('x', more, other), 'node bench/x.ts --agents 4 --client node');
+    assert.equal(commandLine('x', more, read('--agents', '1,2')), 'node bench/x.ts');
+    const numbers = 'different whole numbers from 1 to 64, as in 1,2';
+    for (const [argv, told] of [
+      ['--agents=2,,4', `--agents 2,,4: must be ${numbers}`],
+      ['--agents=65', `--agents 65: must be ${numbers}`],
+      ['--agents=2,4,2', '--agents 2,4,2: names 2 twice'],
+      ['--client=undici', '--client undici: must be got or node'],
+    ] as const) {
+      assert.throws(() => read(argv), { message: told });
+    }
+    assert.match(helpText('x', more), /\n {2}--agents 1,2 +different whole.*\n {2}--client got /);
   });
 
   it('bench: help lists every flag with its default', () => {
