@@ -1,17 +1,15 @@
-// One crawl of the synthetic web by a cluster of real agents, and the resources that it used: the
-// basis of the figures of copies and settling. It uses processes, ports and files of the chaos
-// tests, without faults. The benchmark's own process serves the web, and its time does not count.
+// One crawl of the synthetic web by a cluster of real agents, and the resources that it used. It
+// uses processes, ports and files of the chaos tests, without faults. The benchmark's own process
+// serves the web, and its time does not count.
 
-import fs from 'node:fs';
 import path from 'node:path';
-import type { Sent } from '../agent/messaging/traffic.ts';
 import { Cluster, type ClusterOptions } from '../test/chaos/harness.ts';
 import { holds } from '../test/web/judge.ts';
 import { type RunningWeb, startWeb } from '../test/web/server.ts';
+import { type CrawlFigures, readProbe } from './crawl-figures.ts';
 import { removeTree, temporaryDirectory, undoAtExit } from './leftovers.ts';
 import { loadNow } from './machine.ts';
 import type { ProbeReport } from './probe.ts';
-import type { Counts } from './probe-counts.ts';
 
 const probe = path.join(import.meta.dirname, 'probe.ts');
 /** A crawl takes some seconds. A longer one has failed. */
@@ -29,19 +27,8 @@ export interface CrawlOptions {
   readonly follow: 'agent' | 'pages' | 'counts';
 }
 
-export interface CrawlFigures {
-  readonly pages: number;
-  readonly seconds: number;
-  /** Of all agents together, from the moment when each began to take part. */
-  readonly crawlCpuMs: number;
-  /** Of all agents together, before that. */
-  readonly startCpuMs: number;
-  readonly agents: readonly ProbeReport[];
-  readonly load: number;
-}
-
 /** A web without slow or failing pages: waits and retries would disturb the figures. */
-export async function benchWeb(hosts: number, pages: number): Promise<RunningWeb> {
+async function benchWeb(hosts: number, pages: number): Promise<RunningWeb> {
   return startWeb({ hosts, pages, port: 0, seed: 1, shares: { flaky: 0, slow: 0 } });
 }
 
@@ -108,10 +95,6 @@ function probed(directory: string, id: string, follow: string) {
   };
 }
 
-export function readProbe(file: string): ProbeReport {
-  return JSON.parse(fs.readFileSync(file, 'utf8')) as ProbeReport;
-}
-
 function figuresOf(agents: readonly ProbeReport[], pages: number, web: RunningWeb) {
   const sum = (of: (report: ProbeReport) => number) => agents.reduce((s, a) => s + of(a), 0);
   const requests = web.requests();
@@ -126,41 +109,5 @@ function figuresOf(agents: readonly ProbeReport[], pages: number, web: RunningWe
     pages,
     seconds: (lastMs - firstMs) / 1000,
     crawlCpuMs: sum(({ cpuMs, startCpuMs }) => cpuMs - (startCpuMs ?? 0)),
-    startCpuMs: sum(({ startCpuMs }) => startCpuMs ?? 0),
-  };
-}
-
-/** Messages and bytes that all agents sent, by type. */
-export function sentBy(agents: readonly ProbeReport[]): Map<string, Sent> {
-  const sums = new Map<string, Sent>();
-  for (const [type, { messages, bytes }] of agents.flatMap(({ sent }) => Object.entries(sent))) {
-    const sum = sums.get(type) ?? { messages: 0, bytes: 0 };
-    sums.set(type, { messages: sum.messages + messages, bytes: sum.bytes + bytes });
-  }
-  return sums;
-}
-
-/** The cost of a page, in counts that hardly depend on the speed of the machine. */
-export interface PageCost extends Counts {
-  /** Without heartbeats, which depend on time and not on pages. */
-  readonly messages: number;
-  readonly bytes: number;
-}
-
-/** All agents together. The crawl must have counted. */
-export function costPerPage({ agents, pages }: CrawlFigures): PageCost {
-  const sum = (of: (counts: Counts) => number) =>
-    agents.reduce((s, { counts }) => s + (counts ? of(counts) : Number.NaN), 0) / pages;
-  const sent = [...sentBy(agents)].filter(([type]) => type !== 'HEARTBEAT');
-  return {
-    statements: sum((counts) => counts.statements),
-    transactions: sum((counts) => counts.transactions),
-    connections: sum((counts) => counts.connections),
-    reads: sum((counts) => counts.reads),
-    writes: sum((counts) => counts.writes),
-    writtenBytes: sum((counts) => counts.writtenBytes),
-    allocatedBytes: sum((counts) => counts.allocatedBytes),
-    messages: sent.reduce((s, [, { messages }]) => s + messages, 0) / pages,
-    bytes: sent.reduce((s, [, { bytes }]) => s + bytes, 0) / pages,
   };
 }

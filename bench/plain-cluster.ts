@@ -4,8 +4,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import type { CrawlFigures } from './cluster-run.ts';
-import { readProbe } from './cluster-run.ts';
+import { type CrawlFigures, readProbe } from './crawl-figures.ts';
 import { launchedAgent } from './launched.ts';
 import { temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';
@@ -25,8 +24,11 @@ export interface PlainClusterOptions {
   readonly client: 'got' | 'node';
   readonly warc: boolean;
   readonly durability: 'power' | 'process';
-  /** `counts` also counts statements and system calls, which has a small cost itself. */
-  readonly follow: 'agent' | 'counts';
+  /**
+   * `counts` also counts statements and system calls, which has a small cost itself; `profile`
+   * samples the main thread, which costs more.
+   */
+  readonly follow: 'agent' | 'counts' | 'profile';
 }
 
 /**
@@ -71,7 +73,7 @@ export async function crawlPlain(
     const agents = ids.map((id) => readProbe(path.join(directory, `${id}.json`)));
     const startCpuMs = agents.reduce((sum, one) => sum + (one.startCpuMs ?? 0), 0);
     return {
-      ...{ agents, load, startCpuMs, pages: web.size.pages, seconds: served.seconds },
+      ...{ agents, load, pages: web.size.pages, seconds: served.seconds },
       crawlCpuMs: used.cpuMs - startCpuMs,
     };
   } finally {

@@ -11,7 +11,12 @@ import Database from 'better-sqlite3';
 export interface Counts {
   /** Prepared statements that were run, without begin and commit. */
   readonly statements: number;
+  /** Those of them that write: `run()`. */
+  readonly writing: number;
+  /** Commits, without those that only sync. */
   readonly transactions: number;
+  /** Commits that wait until the disk has everything. */
+  readonly syncs: number;
   /** TCP connections to web servers, without those to peers. */
   readonly connections: number;
   /** Reads and writes of files, sockets and thread wake-ups, which depend on scheduling. */
@@ -35,21 +40,15 @@ export function countAll(): () => Counts {
 }
 
 export function difference(all: Counts, before: Counts): Counts {
-  return {
-    statements: all.statements - before.statements,
-    transactions: all.transactions - before.transactions,
-    connections: all.connections - before.connections,
-    reads: all.reads - before.reads,
-    writes: all.writes - before.writes,
-    writtenBytes: all.writtenBytes - before.writtenBytes,
-    allocatedBytes: all.allocatedBytes - before.allocatedBytes,
-  };
+  const names = Object.keys(all) as (keyof Counts)[];
+  const pairs = names.map((name) => [name, all[name] - before[name]]);
+  return Object.fromEntries(pairs) as unknown as Counts;
 }
 
 type Method = (this: unknown, ...given: unknown[]) => unknown;
 
-function countStatements(): { statements: number; transactions: number } {
-  const counts = { statements: 0, transactions: 0 };
+function countStatements() {
+  const counts = { statements: 0, writing: 0, transactions: 0, syncs: 0 };
   const db = new Database(':memory:');
   const statement = Object.getPrototypeOf(db.prepare('SELECT 1')) as Record<string, Method>;
   db.close();
@@ -57,6 +56,7 @@ function countStatements(): { statements: number; transactions: number } {
     const original = statement[name]!;
     statement[name] = function (...given) {
       counts.statements++;
+      if (name === 'run') counts.writing++;
       return original.apply(this, given);
     };
   }
@@ -65,6 +65,12 @@ function countStatements(): { statements: number; transactions: number } {
   database.exec = function (...given) {
     if (given[0] === 'COMMIT') counts.transactions++;
     return exec.apply(this, given);
+  };
+  const pragma = database.pragma!;
+  database.pragma = function (...given) {
+    // `SqliteStore` sets this for the commits that sync, and only for them.
+    if (given[0] === 'synchronous = FULL') counts.syncs++;
+    return pragma.apply(this, given);
   };
   return counts;
 }

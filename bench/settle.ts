@@ -5,7 +5,8 @@
 // node bench/settle.ts [--agents 4] [--runs 3] [--hosts 40] [--pages 30] [--delay 50] [--json]
 
 import { hostsMax } from '../test/web/options.ts';
-import { type CrawlFigures, crawlOnce } from './cluster-run.ts';
+import { crawlOnce } from './cluster-run.ts';
+import type { CrawlFigures } from './crawl-figures.ts';
 import { threadsMax, UsageError, whole, zeroOrOne } from './flags.ts';
 import type { PageTimes } from './probe-pages.ts';
 import { command, progress, type Report } from './report.ts';

@@ -11,7 +11,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { steadyMs } from '../test/chaos/harness-process.ts';
 import { startWeb } from '../test/web/server.ts';
-import { readProbe } from './cluster-run.ts';
+import { readProbe } from './crawl-figures.ts';
 import { readConfig } from './launched.ts';
 import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow } from './machine.ts';

@@ -1,7 +1,7 @@
 // A table of the messages per page, by type: the types that links and copies cause, then all
 // together.
 
-import { type CrawlFigures, sentBy } from './cluster-run.ts';
+import { type CrawlFigures, sentBy } from './crawl-figures.ts';
 import type { Table } from './report.ts';
 
 /** Messages and bytes per page, the mean over all crawls, by type. */
