@@ -42,6 +42,8 @@ import type { Identity, RequestForm } from './url/crawl-url.ts';
 
 /** At the exit, the transport waits at most this long to send its remaining frames. */
 const LINGER_MS = 300;
+/** How long a message waits for others while no request is open, in ms: a turn costs two pages. */
+const MESSAGE_ALONE_MS = 5;
 /** An agent exits if another program locks its state file longer; others have its hosts by then. */
 const BLOCKED_MS_MAX = 60_000;
 
@@ -99,8 +101,7 @@ export async function startAgent(options: AgentOptions): Promise<Started> {
   const clock = judgeClock(directory, wallMs());
   if (clock.verdict === 'ahead') return { ok: false, code: 4, message: clock.message };
   if (clock.verdict === 'behind') log.warn(clock.message);
-  const hasCopies = config.cluster.backups > 0 && agents.length > 1;
-  const quarantineAt = hasCopies ? wallMs() : undefined;
+  const quarantineAt = config.cluster.backups > 0 && agents.length > 1 ? wallMs() : undefined;
   const opened = openState({ directory, crawl: config.name, agent: id, quarantineAt });
   if (!opened.ok) {
     return { ok: false, code: opened.code === 'full' ? 3 : 4, message: opened.message };
@@ -109,8 +110,7 @@ export async function startAgent(options: AgentOptions): Promise<Started> {
   try {
     const stored = { directory, state: opened };
     const agent = new Agent({ ...options, ...stored, entry, agents, createFetcher });
-    const failure = await agent.bind();
-    return failure ?? { ok: true, agent, notice: opened.notice };
+    return (await agent.bind()) ?? { ok: true, agent, notice: opened.notice };
   } catch (error) {
     opened.db.close();
     opened.unlock();
@@ -310,7 +310,7 @@ class Agent implements RunningAgent {
   #onEnvelope(envelope: Envelope): void {
     const { type } = envelope.message;
     if (type === 'CONTROL' || type === 'CONTROL_ACK') this.#control.onMemberMessage(envelope);
-    else this.#turns.pushPatiently({ type: 'message', envelope });
+    else this.#turns.pushPatiently({ type: 'message', envelope }, MESSAGE_ALONE_MS);
   }
 
   /** A malformed batch is refused explicitly, or its sender would resend it for ever. */

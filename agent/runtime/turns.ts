@@ -1,18 +1,20 @@
 // The main loop of an agent. Inputs (messages, fetch results, commands) are queued and handled in
-// turns, one transaction per turn. Under load a turn handles the inputs that arrived during the
-// last write, which is a group commit. Effects are performed after the commit. Durable effects,
-// which tell others that something is safe, are held until a commit has reached the disk; one such
-// commit serves all that gathered within a few milliseconds.
+// turns, one transaction per turn. A turn handles inputs in slices, between which the event loop
+// reads the network, until none is left or the turn is old enough: under load many inputs share one
+// commit. Effects are performed after the commit. Durable effects, which tell others that something
+// is safe, are held until a commit has reached the disk; one such commit serves all that gathered
+// within some milliseconds.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * Limits on the inputs of one turn: a number, and milliseconds. A turn handles at least one input;
- * the rest waits for the next turn. Heartbeats and timers wait for the end of the turn.
+ * Limits on the inputs of one slice: a number, and milliseconds. A slice handles at least one input.
  */
-const INPUTS_PER_TURN = 200;
-const INPUTS_MS_PER_TURN = 10;
+const INPUTS_PER_SLICE = 200;
+const INPUTS_MS_PER_SLICE = 10;
+/** A turn of this age in ms ends with its slice. Heartbeats and requests wait for its end. */
+const TURN_MS = 50;
 /**
  * A patient input waits until this share of the expected inputs has arrived, because a turn costs
  * as much as two pages. If few are expected it does not wait.
@@ -21,12 +23,10 @@ const SHARE_AWAITED = 1 / 2;
 /** Limit on that wait, in ms. */
 const AWAITED_MS_MAX = 25;
 /** Time in ms for which durable effects gather before the commit that releases them. */
-const GATHER_MS = 8;
+const GATHER_MS = 20;
 /** Interval in ms of attempts to begin a turn while another program locks the store. */
 const RETRY_MS = 50;
-/**
- * A turn that takes longer, in ms, is reported, because heartbeats and all hosts wait for its end.
- */
+/** A slice that takes longer, in ms, is reported, because everything else waits for its end. */
 const SLOW_MS = 100;
 
 export interface TurnParts<Input, Effect> {
@@ -52,7 +52,7 @@ export interface TurnParts<Input, Effect> {
   perform(effect: Effect): void;
   /** Called at each failed attempt to begin a turn, with the time in ms since the first one. */
   blocked(forMs: number): void;
-  /** Called after a slow turn; its parts are limited to a tenth of that time. */
+  /** Called after a slow slice; its parts are limited to a tenth of that time. */
   slow(tookMs: number, inputs: readonly Input[]): void;
   /** A turn threw: its transaction is not committed, and the agent cannot continue. */
   failed(error: unknown): void;
@@ -69,6 +69,8 @@ export class Turns<Input, Effect> {
   #patience: NodeJS.Timeout | null = null;
   /** Monotonic time in ms of the first failed attempt to begin a turn; null: none failed. */
   #blockedSince: number | null = null;
+  /** Monotonic time in ms at which the open turn began; null: none is open. */
+  #begunAt: number | null = null;
   #closed = false;
 
   constructor(parts: TurnParts<Input, Effect>) {
@@ -81,12 +83,17 @@ export class Turns<Input, Effect> {
     this.kick();
   }
 
-  /** Queues an input that may wait some milliseconds, so that several share one transaction. */
-  pushPatiently(input: Input): void {
+  /**
+   * Queues an input that may wait some milliseconds, so that several share one transaction.
+   *
+   * @param aloneMs - how long it waits in ms if no other input is expected
+   */
+  pushPatiently(input: Input, aloneMs = 0): void {
     this.#inputs.push(input);
     const awaited = this.#p.expected() * SHARE_AWAITED;
-    if (this.#inputs.length >= awaited) this.kick();
-    else this.#patience ??= setTimeout(() => this.kick(), AWAITED_MS_MAX);
+    const waitMs = awaited < 1 ? aloneMs : AWAITED_MS_MAX;
+    if (waitMs === 0 || (awaited >= 1 && this.#inputs.length >= awaited)) this.kick();
+    else this.#patience ??= setTimeout(() => this.kick(), waitMs);
   }
 
   /** Requests a turn soon, even without input. */
@@ -127,10 +134,18 @@ export class Turns<Input, Effect> {
     this.#blockedSince = null;
     this.#endPatience();
     const startedAt = this.#p.clock.now().mono;
+    this.#begunAt ??= startedAt;
     const { handled, now } = this.#takeInputs();
-    this.#p.due(now);
+    const isOver = this.#inputs.length === 0 || now.mono - this.#begunAt >= TURN_MS;
+    if (isOver) this.#p.due(now);
     const tookMs = this.#p.clock.now().mono - startedAt;
     if (tookMs > SLOW_MS) this.#p.slow(tookMs, handled);
+    if (isOver) this.#endTurn();
+    else this.kick();
+  }
+
+  #endTurn(): void {
+    this.#begunAt = null;
     const ready = this.#sort(this.#p.take());
     const release = this.#held.length > 0 && this.#gathered();
     const isDurable = this.#p.store.commit(release);
@@ -141,11 +156,11 @@ export class Turns<Input, Effect> {
     else this.#arm();
   }
 
-  /** @returns the inputs handled in this turn, and the time at their end */
+  /** @returns the inputs handled in this slice, and the time at their end */
   #takeInputs(): { handled: readonly Input[]; now: Instant } {
-    const inputs = this.#inputs.slice(0, INPUTS_PER_TURN);
+    const inputs = this.#inputs.slice(0, INPUTS_PER_SLICE);
     let now = this.#p.clock.now();
-    const until = now.mono + INPUTS_MS_PER_TURN;
+    const until = now.mono + INPUTS_MS_PER_SLICE;
     let handled = 0;
     for (const input of inputs) {
       this.#p.handle(input, now);

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { Turns } from '../../../agent/runtime/turns.ts';
 
-/** Turns whose inputs are names; `turns` has the inputs of each turn. */
+/** Turns whose inputs are names; `turns` and `slices` have the inputs of each. */
 function turnsOf(
   t: TestContext,
   expected: () => number,
@@ -14,12 +14,20 @@ function turnsOf(
   const turns: string[][] = [];
   const slow: { tookMs: number; inputs: readonly string[] }[] = [];
   let inputs: string[] = [];
+  const slices: string[][] = [];
   const now = { mono: 0, wall: 0 };
   const loop = new Turns<string, never>({
     clock: { now: () => ({ ...now }) },
-    store: { begin: () => true, commit: () => true },
+    store: {
+      begin: () => {
+        slices.push([]);
+        return true;
+      },
+      commit: () => true,
+    },
     handle: (input) => {
       inputs.push(input);
+      slices.at(-1)!.push(input);
       now.mono += costMs(input);
     },
     expected,
@@ -39,7 +47,7 @@ function turnsOf(
     failed: (error) => assert.fail(String(error)),
   });
   t.after(() => loop.close());
-  return { loop, turns, slow, ended: () => immediately() };
+  return { loop, turns, slices, slow, ended: () => immediately() };
 }
 
 test('turns: patient inputs wait until half of the expected inputs are there, and share a turn', async (t) => {
@@ -84,25 +92,49 @@ test('turns: nothing waits if few inputs are expected, and an urgent input never
   assert.deepEqual(turns, [['a'], ['b', 'c']]);
 });
 
-test('turns: a turn takes 200 inputs at most, and ends after 10 milliseconds of work', async (t) => {
+test('turns: a slice takes 200 inputs at most, and ends after 10 milliseconds of work', async (t) => {
   const costs: Record<string, number> = { dear: 500, fair: 4 };
-  const { loop, turns, ended } = turnsOf(
+  const { loop, turns, slices, ended } = turnsOf(
     t,
     () => 0,
     (input) => costs[input] ?? 0,
   );
   for (const input of ['dear', 'fair', 'fair', 'fair', 'fair', 'a', 'b']) loop.push(input);
   for (let i = 0; i < 3; i++) await ended();
-  assert.deepEqual(turns, [['dear'], ['fair', 'fair', 'fair'], ['fair', 'a', 'b']]);
+  assert.deepEqual(slices, [['dear'], ['fair', 'fair', 'fair'], ['fair', 'a', 'b']]);
+  assert.deepEqual(turns, [['dear'], ['fair', 'fair', 'fair', 'fair', 'a', 'b']]);
   for (let i = 0; i < 201; i++) loop.push('a');
   for (let i = 0; i < 2; i++) await ended();
   assert.deepEqual(
-    turns.slice(3).map((inputs) => inputs.length),
+    slices.slice(3).map((inputs) => inputs.length),
     [200, 1],
   );
 });
 
-test('turns: a turn that takes more than 100 milliseconds is reported with its inputs', async (t) => {
+test('turns: a turn takes no further slice after 50 milliseconds', async (t) => {
+  const { loop, turns, ended } = turnsOf(
+    t,
+    () => 0,
+    () => 20,
+  );
+  for (const input of ['a', 'b', 'c', 'd']) loop.push(input);
+  for (let i = 0; i < 4; i++) await ended();
+  assert.deepEqual(turns, [['a', 'b', 'c'], ['d']]);
+});
+
+test('turns: with nothing else expected, a patient input waits as long as it allows', async (t) => {
+  const { loop, turns, ended } = turnsOf(t, () => 0);
+  loop.pushPatiently('a', 5);
+  t.mock.timers.tick(4);
+  await ended();
+  assert.deepEqual(turns, []);
+  loop.pushPatiently('b', 5);
+  t.mock.timers.tick(1);
+  await ended();
+  assert.deepEqual(turns, [['a', 'b']]);
+});
+
+test('turns: a slice that takes more than 100 milliseconds is reported with its inputs', async (t) => {
   let dueMs = 0;
   const { loop, slow, ended } = turnsOf(
     t,
