@@ -70,12 +70,13 @@ export class RowsIntake {
   #accepts(from: Member, item: RowsItem, now: Instant): boolean {
     const { id } = from.card;
     const key = `${id} ${item.host}`;
-    const wrong = wrongIn(item, this.#p.hostOf);
+    const mark = this.#p.store.markOf(item.host, id);
+    // With a mark, rows of the host were accepted before, so its name is canonical.
+    const wrong = wrongIn(item, mark > 0 ? null : this.#p.hostOf);
     if (wrong !== null) {
       this.#p.refused.refuse(id, 'rows', wrong, now);
       return false;
     }
-    const mark = this.#p.store.markOf(item.host, id);
     if (mark > 0 || this.#mayStream(from, item.host)) {
       this.#strays.delete(key);
       return true;
@@ -113,11 +114,15 @@ export class RowsIntake {
   }
 }
 
-/** Why the rows are invalid, whoever sends them, or null. */
-export function wrongIn(item: RowsItem, hostOf: RowsIntakeParts['hostOf']): string | null {
+/**
+ * Why the rows are invalid, whoever sends them, or null.
+ *
+ * @param hostOf - null if the name of the host is known to be canonical
+ */
+export function wrongIn(item: RowsItem, hostOf: RowsIntakeParts['hostOf'] | null): string | null {
   const { host, from, to, events } = item;
   const named = host.slice(0, 100);
-  if (hostOf(`http://${host}/`) !== host) return `${named} is not a canonical host name`;
+  if (hostOf && hostOf(`http://${host}/`) !== host) return `${named} is not a canonical host name`;
   if (from > to) return `its rows of ${named} are numbered from ${from} to ${to}`;
   for (const event of events) {
     const { n } = event;

@@ -45,6 +45,11 @@ const SMALL_FILES = ['agent.lock', 'agent.pid', 'agent.endpoint'];
 const LOCK_WAIT_MS = 200;
 /** Size to which SQLite truncates a long write-ahead log when it resets the log. */
 const WAL_KEPT_BYTES_MAX = 64 * 1024 * 1024;
+/**
+ * Pages of the write-ahead log after which SQLite copies them into the file: 16 MiB. With its
+ * default of 1000, a crawl writes a fifth more bytes, because it copies the same pages more often.
+ */
+const CHECKPOINT_PAGES = 4000;
 /** Page cache of SQLite, per agent. */
 const CACHE_KIB = 32 * 1024;
 
@@ -293,6 +298,7 @@ function configure(db: Connection): void {
   db.pragma('synchronous = NORMAL');
   db.pragma(`cache_size = -${CACHE_KIB}`);
   db.pragma('temp_store = MEMORY');
+  db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   // Truncates a log that grew during a long read transaction.
   db.pragma(`journal_size_limit = ${WAL_KEPT_BYTES_MAX}`);
   db.pragma('cell_size_check = ON');

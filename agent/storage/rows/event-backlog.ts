@@ -17,6 +17,8 @@ export interface Mention {
   /** The id of a URL, or the origin of a robots.txt. */
   readonly at: number | string;
   readonly kind: RowEvent['kind'];
+  /** The event, if it is kept in memory; else it is read from the rows. */
+  readonly event?: RowEvent | undefined;
 }
 
 interface Run {

@@ -25,6 +25,9 @@ export interface TailBounds {
   readonly unusedMs: number;
 }
 
+/** Events in the tails of all hosts up to which whole events are kept, which take 300 bytes each. */
+const WHOLE_MAX = 20_000;
+
 export const TAIL_BOUNDS: TailBounds = {
   // Some 40 MB.
   atHand: 400_000,
@@ -72,6 +75,11 @@ export class EventTails {
 
   turnEnded(): void {
     this.#rowsLeft = this.#bounds.rowsPerTurn;
+  }
+
+  /** Whether the next event may be kept as a whole. */
+  get hasRoom(): boolean {
+    return this.#atHand < WHOLE_MAX;
   }
 
   /**

@@ -24,6 +24,7 @@ import { Amendments } from './amendments.ts';
 import { DeletedHosts } from './deleted-hosts.ts';
 import type { Mention } from './event-backlog.ts';
 import { EventTails, type TailBounds } from './event-tails.ts';
+import { MarkTable } from './mark-table.ts';
 import { RefreshTable } from './refresh-table.ts';
 import { ShutUrls } from './shut-urls.ts';
 
@@ -47,6 +48,12 @@ interface Row {
   readonly hops: number;
 }
 
+type FoundRow = Pick<
+  Row,
+  'key' | 'depth' | 'round' | 'again' | 'attempts' | 'fetchUrl' | 'referrer' | 'sitemap'
+>;
+type Progress = Pick<Row, 'id' | 'state' | 'done' | 'round' | 'again'>;
+
 export class RowTable {
   readonly robots: RobotsTable;
   readonly pages: PageTable;
@@ -59,6 +66,7 @@ export class RowTable {
   readonly #ids: UrlIds;
   readonly #s: ReturnType<typeof statements>;
   readonly #tails: EventTails;
+  readonly #marks: MarkTable;
   /** Hosts with new numbers, filled by `note` and `heldBack`, emptied each turn. */
   #changed = new Set<Host>();
 
@@ -83,6 +91,7 @@ export class RowTable {
     this.#numbers = numbers;
     this.deleted = new DeletedHosts(db);
     this.#s = statements(db);
+    this.#marks = new MarkTable(db);
     this.#tails = new EventTails(db, (host) => this.robots.numbers(host), bounds);
   }
 
@@ -93,10 +102,21 @@ export class RowTable {
    *
    * @param at - the id of the URL, or the origin of a robots.txt
    */
-  note(row: HostRow, at: number | string, n: number, kind: RowEvent['kind']): void {
-    this.#tails.rising(row, { n, at, kind });
+  note(
+    row: HostRow,
+    at: number | string,
+    n: number,
+    kind: RowEvent['kind'],
+    event?: RowEvent,
+  ): void {
+    this.#tails.rising(row, { n, at, kind, event });
     this.#hosts.raiseLast(row, n);
     this.#changed.add(row.host);
+  }
+
+  /** As `note`, for a URL that was just inserted: its event need not be read from the rows. */
+  noteFound(host: HostRow, id: number, n: number, row: FoundRow): void {
+    this.note(host, id, n, 'found', this.#tails.hasRoom ? foundEvent(row, n) : undefined);
   }
 
   /**
@@ -147,7 +167,8 @@ export class RowTable {
   }
 
   /** Null if a later event replaces this one. */
-  #eventOf(host: HostRow, { n, at, kind }: Mention, arrivesBy: number): RowEvent | null {
+  #eventOf(host: HostRow, { n, at, kind, event }: Mention, arrivesBy: number): RowEvent | null {
+    if (event) return event;
     if (kind === 'robots') return this.robots.event(host.number, String(at), n, arrivesBy);
     const row = this.#s.row.get(Number(at))!;
     if (kind === 'found') return foundEvent(row, n);
@@ -185,9 +206,9 @@ export class RowTable {
     now: number,
   ): { mark: number; changed: boolean } {
     const row = this.#hosts.row(item.host, owned);
-    const known = this.#s.mark.get(row.number, from);
-    const mark = known?.mark ?? 0;
-    if (item.version > (known?.version ?? 0)) {
+    const known = this.#marks.of(row.number, from);
+    const { mark } = known;
+    if (item.version > known.version) {
       this.#hosts.mergeReport(row, item, owned, now);
     }
     if (item.from > mark || item.to <= mark) return { mark, changed: false };
@@ -196,7 +217,7 @@ export class RowTable {
       if (event.n <= mark) continue;
       if (this.#apply(row, event, now)) changed = true;
     }
-    this.#s.saveMark.run(row.number, from, item.to, item.version);
+    this.#marks.save(row.number, from, { mark: item.to, version: item.version });
     return { mark: item.to, changed };
   }
 
@@ -265,7 +286,8 @@ export class RowTable {
   /** A terminal state replaces queued; a fixed order decides between two terminal states. */
   #done(host: HostRow, event: Extract<RowEvent, { kind: 'done' }>): boolean {
     const { key, attempts, round = 0 } = event;
-    const row = this.#row(host, key);
+    const id = this.#ids.find(host.number, key);
+    const row = id < 0 ? undefined : this.#s.progress.get(id);
     if (!row || round !== row.round) return false;
     const state = STATES.indexOf(event.state) + 1;
     // Ignores a page without a record, so it is fetched here.
@@ -274,30 +296,28 @@ export class RowTable {
     if (row.state > 0 && !this.#isBefore(row, state, event.page)) {
       // This agent fetched the page too, but has not settled it. The sender has settled its own
       // fetch with all links, so the page counts as settled.
-      if (!settled) this.#settle(host, row.id);
-      return !settled;
+      if (settled) return false;
+      const n = this.#numbers.next();
+      this.#s.settle.run(n, id);
+      this.note(host, id, n, 'done');
+      return true;
     }
-    this.#s.finish.run(state, attempts, event.reason ?? null, row.id);
+    const n = settled ? row.done : this.#numbers.next();
+    this.#s.finish.run(state, attempts, event.reason ?? null, n, id);
     this.shut.skipped(event.reason);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
-    if (row.again > 0 && state !== SKIPPED) this.refresh.forget(row.id);
+    if (row.again > 0 && state !== SKIPPED) this.refresh.forget(id);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
-    if (event.page && state !== SKIPPED) this.pages.save(row.id, event.page);
-    if (!settled) this.#settle(host, row.id);
+    if (event.page && state !== SKIPPED) this.pages.save(id, event.page);
+    if (!settled) this.note(host, id, n, 'done');
     return true;
-  }
-
-  #settle(host: HostRow, id: number): void {
-    const n = this.#numbers.next();
-    this.#s.settle.run(n, id);
-    this.note(host, id, n, 'done');
   }
 
   /**
    * Whether the received terminal state wins: response over failed over skipped, then the earlier
    * fetch, then the order of the records' texts.
    */
-  #isBefore(row: Row, state: number, page: PageRow | undefined): boolean {
+  #isBefore(row: Progress, state: number, page: PageRow | undefined): boolean {
     if (state !== row.state) return state < row.state;
     const mine = this.pages.read(row.id);
     if (!page || !mine) return false;
@@ -307,11 +327,11 @@ export class RowTable {
 
   mark(host: Host, sender: AgentId): number {
     const row = this.#hosts.find(host);
-    return row ? (this.#s.mark.get(row.number, sender)?.mark ?? 0) : 0;
+    return row ? this.#marks.of(row.number, sender).mark : 0;
   }
 
   forgetMarksAbove(sender: AgentId, n: number): Host[] {
-    return this.#s.forgetMarksAbove.all(sender, n);
+    return this.#marks.forgetAbove(sender, n);
   }
 
   deleteHost(host: Host): void {
@@ -319,14 +339,14 @@ export class RowTable {
     if (!row) return;
     this.#tails.forget(row.number);
     this.#ids.forget();
-    this.#s.deleteMarks.run(row.number);
+    this.#marks.deleteHost(row.number);
     this.#hosts.delete(row);
     this.deleted.add(row.number);
   }
 }
 
 /** The attempts of a requeued URL belong to a later round and are in its *again* event. */
-function foundEvent(row: Row, n: number): RowEvent {
+function foundEvent(row: FoundRow, n: number): RowEvent {
   const { key, depth, round } = row;
   const isFirst = row.again === 0;
   return {
@@ -372,23 +392,13 @@ function statements(db: Connection) {
        WHERE id = $id
          AND (depth > $depth OR (round = $round AND attempts < $attempts))`,
     ),
-    finish: db.prepare<[number, number, string | null, number]>(
-      `UPDATE urls SET state = ?, attempts = max(attempts, ?), reason = ?, not_before = 0
+    progress: db.prepare<[number], Progress>(
+      'SELECT id, state, done, round, again FROM urls WHERE id = ?',
+    ),
+    finish: db.prepare<[number, number, string | null, number, number]>(
+      `UPDATE urls SET state = ?, attempts = max(attempts, ?), reason = ?, not_before = 0, done = ?
        WHERE id = ?`,
     ),
     settle: db.prepare<[number, number]>('UPDATE urls SET done = ? WHERE id = ? AND done = 0'),
-    mark: db.prepare<[number, string], { mark: number; version: number }>(
-      'SELECT mark, version FROM marks WHERE host = ? AND sender = ?',
-    ),
-    saveMark: db.prepare<[number, string, number, number]>(
-      'INSERT OR REPLACE INTO marks (host, sender, mark, version) VALUES (?, ?, ?, ?)',
-    ),
-    forgetMarksAbove: db
-      .prepare<[string, number], Host>(
-        `DELETE FROM marks WHERE sender = ? AND mark > ?
-         RETURNING (SELECT host FROM host_rows WHERE number = marks.host)`,
-      )
-      .pluck(),
-    deleteMarks: db.prepare<[number]>('DELETE FROM marks WHERE host = ?'),
   };
 }

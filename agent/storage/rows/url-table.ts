@@ -72,9 +72,9 @@ export class UrlTable {
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
     const key = urlKey(item.url, host);
+    const { depth, attempts = 0, fetchUrl = null } = item;
     const place = this.#ids.find(row.number, key);
     if (place >= 0) {
-      const { depth, attempts = 0 } = item;
       if (depth === 0 || attempts > 0) this.#s.merge.run({ id: place, depth, attempts });
       if (item.sitemap) this.#rows.amendments.declare(row, place);
       return false;
@@ -83,22 +83,15 @@ export class UrlTable {
     const found = this.#numbers.next();
     const done = skip === null ? 0 : this.#numbers.next();
     const referrer = item.referrer === undefined ? null : shortUrl(item.referrer, host);
-    this.#s.insert.run(
-      id,
-      key,
-      skip === null ? 0 : 3,
-      item.depth,
-      found,
-      done,
-      item.attempts ?? 0,
-      item.fetchUrl ?? null,
-      this.#ids.referrer(row.number, referrer),
-      skip,
-      this.#refresh.round,
-      item.sitemap ? 1 : 0,
-    );
+    const stored = this.#ids.referrer(row.number, referrer);
+    const sitemap = item.sitemap ? 1 : 0;
+    const { round } = this.#refresh;
+    const state = skip === null ? 0 : SKIPPED;
+    const values = [attempts, fetchUrl, stored, skip, round, sitemap] as const;
+    this.#s.insert.run(id, key, state, depth, found, done, ...values);
     this.#ids.remember(key, id);
-    this.#rows.note(row, id, found, 'found');
+    const shown = { key, depth, round, again: 0, attempts, fetchUrl, referrer, sitemap };
+    this.#rows.noteFound(row, id, found, shown);
     if (skip === null) this.#hosts.addQueued(row, 1);
     else this.#rows.note(row, id, done, 'done');
     this.#rows.shut.skipped(skip);

@@ -90,11 +90,8 @@ export class OutboxTable {
   }
 
   removeTaken(sent: readonly OutboxEntry[]): number[] {
-    const removed: number[] = [];
-    for (const { id, item } of sent) {
-      if (this.#s.removeTaken.run(id, item.depth, item.sitemap ? 1 : 0).changes > 0)
-        removed.push(id);
-    }
+    const taken = sent.map(({ id, item }) => [id, item.depth, item.sitemap ? 1 : 0]);
+    const removed = this.#s.removeTaken.all(JSON.stringify(taken));
     this.#count -= removed.length;
     return removed;
   }
@@ -139,8 +136,13 @@ function statements(db: Connection) {
     ),
     reroute: db.prepare<[string, number]>('UPDATE outbox SET owner = ? WHERE id = ?'),
     remove: db.prepare<[number]>('DELETE FROM outbox WHERE id = ?'),
-    removeTaken: db.prepare<[number, number, number]>(
-      'DELETE FROM outbox WHERE id = ? AND depth >= ? AND sitemap <= ?',
-    ),
+    removeTaken: db
+      .prepare<[string], number>(
+        `DELETE FROM outbox WHERE id IN (
+           SELECT o.id FROM json_each(?) s CROSS JOIN outbox o ON o.id = s.value ->> 0
+           WHERE o.depth >= s.value ->> 1 AND o.sitemap <= s.value ->> 2)
+         RETURNING id`,
+      )
+      .pluck(),
   };
 }
