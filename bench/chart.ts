@@ -28,15 +28,19 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
   .spread { stroke: #e6edf3 }
 }`;
 
-/** @param bars - from top to bottom; values from 0 up */
-export function barChart(title: string, bars: readonly Bar[]): string {
+/**
+ * @param bars - from top to bottom; values from 0 up
+ * @param digits - decimals of the figures
+ */
+export function barChart(title: string, bars: readonly Bar[], digits = 0): string {
   const most = Math.max(1e-9, ...bars.map((bar) => bar.most));
   const x = (value: number) => (left + (value / most) * (width - left - right)).toFixed(1);
   const rows = bars.map((bar, k) => {
     const y = top + k * rowHeight;
     const middle = y + barHeight / 2;
     const length = (Number(x(bar.value)) - left).toFixed(1);
-    const figure = Math.round(bar.value).toLocaleString('en-US');
+    const decimals = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    const figure = bar.value.toLocaleString('en-US', decimals);
     return [
       `<text x="${left - 8}" y="${y + 13}" text-anchor="end">${escapeXml(bar.title)}</text>`,
       `<rect class="${bar.isOwn ? 'own' : 'other'}" x="${left}" y="${y}" width="${length}" ` +
@@ -54,6 +58,20 @@ export function barChart(title: string, bars: readonly Bar[]): string {
     ...rows,
     '</svg>\n',
   ].join('\n');
+}
+
+/** Charts below each other, as one image. */
+export function stackCharts(title: string, charts: readonly string[]): string {
+  let height = 0;
+  const placed = charts.map((chart) => {
+    const at = height;
+    height += Number(/ height="(\d+)"/.exec(chart)?.[1] ?? 0) + 12;
+    return chart.replace('<svg ', `<svg y="${at}" `);
+  });
+  const open =
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+    `viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeXml(title)}">\n`;
+  return `${open}${placed.join('')}</svg>\n`;
 }
 
 function escapeXml(text: string): string {

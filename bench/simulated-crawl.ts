@@ -4,10 +4,13 @@
 
 import type { Envelope } from '../agent/core/protocol/messages.ts';
 import { encodeEnvelope } from '../agent/messaging/codec.ts';
+import { fetchedPages } from '../test/checkers/coverage.ts';
 import { Cluster } from '../test/simulation/cluster.ts';
+import type { ClusterOptions } from '../test/simulation/cluster-options.ts';
 import { HEARTBEAT_MS } from '../test/simulation/process.ts';
 import { Random } from '../test/simulation/random.ts';
-import type { Running } from '../test/simulation/running.ts';
+import type { Running, Visit } from '../test/simulation/running.ts';
+import type { Web } from '../test/simulation/webs.ts';
 
 /** One heartbeat in this many is measured. It is coprime to the numbers of agents. */
 const HEARTBEATS_MEASURED = 97;
@@ -23,6 +26,8 @@ export interface SimulatedSize {
   readonly pages: number;
   /** Links from each page to pages of any host. */
   readonly links: number;
+  /** Links from each page to pages of its own host; none by default. */
+  readonly nearLinks?: number;
   readonly backups: number;
   readonly seed: number;
 }
@@ -43,11 +48,27 @@ export interface Simulated {
   readonly heartbeats: Count;
 }
 
+/** A crawl as its web and its network saw it. */
+export interface SimulatedCrawl {
+  readonly web: Web;
+  readonly root: string;
+  readonly log: readonly Visit[];
+  /** Messages by type. */
+  readonly counts: ReadonlyMap<string, Count>;
+  /** URLs in all messages that carry links to their owners. */
+  readonly urlsSent: number;
+  readonly ms: number;
+  /** Requests of a host that began before the delay after the previous one was over. */
+  readonly impolite: number;
+}
+
 class CountingCluster extends Cluster {
   readonly counts = new Map<string, { messages: number; bytes: number }>();
+  urlsSent = 0;
 
   override send(agent: Running, to: string, envelope: Envelope): void {
     const { type } = envelope.message;
+    if (envelope.message.type === 'URLS') this.urlsSent += envelope.message.urls.length;
     const count = this.counts.get(type) ?? { messages: 0, bytes: 0 };
     count.messages++;
     // Heartbeats are the most frequent messages, and a sample is enough to know their size.
@@ -61,23 +82,42 @@ class CountingCluster extends Cluster {
   }
 }
 
-/** Throws if a page was not fetched exactly once. */
-export function simulate(size: SimulatedSize): Simulated {
+/**
+ * Crawls to the end.
+ *
+ * @param more - options of the cluster beside its size
+ * @param during - acts on the started cluster, such as by faults, and lets time pass
+ */
+export function crawlSimulated(
+  size: SimulatedSize,
+  more: Partial<ClusterOptions> = {},
+  during: (cluster: Cluster) => void = () => {},
+): SimulatedCrawl {
   const { agents, seed, backups } = size;
   const ids = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
   const web = linkedWeb(size);
-  const seeds = [...web.keys()].slice(0, 1);
-  const options = { ids, web, seeds, seed, keepSent: false };
+  const [root = ''] = web.keys();
+  const options = { ids, web, seeds: [root], seed, keepSent: false, ...more };
   const cluster = new CountingCluster({ ...options, backups: Math.min(backups, agents - 1) });
   cluster.startAll();
   const startMs = cluster.now;
+  during(cluster);
   cluster.runToEnd(crawlMsMax);
-  const fetched = cluster.fetched();
-  const periods = (cluster.now - startMs) / HEARTBEAT_MS;
   cluster.close();
+  const { log, counts, urlsSent } = cluster;
+  const impolite = cluster.impolite().length;
+  return { web, root, log, counts, urlsSent, ms: cluster.now - startMs, impolite };
+}
+
+/** Throws if a page was not fetched exactly once. */
+export function simulate(size: SimulatedSize): Simulated {
+  const { agents } = size;
+  const { web, log, counts, ms } = crawlSimulated(size);
+  const fetched = fetchedPages(log);
+  const periods = ms / HEARTBEAT_MS;
   const wrong = [...web.keys()].filter((url) => fetched.get(url) !== 1).length;
   if (wrong > 0) throw new Error(`${wrong} of ${web.size} pages were not fetched once`);
-  const { HEARTBEAT, ...rest } = Object.fromEntries(cluster.counts);
+  const { HEARTBEAT, ...rest } = Object.fromEntries(counts);
   const perPage = ({ messages, bytes }: Count): Count => ({
     messages: messages / web.size,
     bytes: bytes / web.size,
@@ -94,8 +134,15 @@ export function simulate(size: SimulatedSize): Simulated {
   };
 }
 
-/** Hosts in a binary tree, the pages of each in a chain, and random links. */
-function linkedWeb({ agents, pages, links, seed, ...size }: SimulatedSize): Map<string, string[]> {
+/** Hosts in a binary tree, the pages of each in a chain, and random links to any host or its own. */
+function linkedWeb({
+  agents,
+  pages,
+  links,
+  nearLinks = 0,
+  seed,
+  ...size
+}: SimulatedSize): Map<string, string[]> {
   const random = new Random(seed);
   const hosts = agents * size.hosts;
   const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
@@ -110,6 +157,7 @@ function linkedWeb({ agents, pages, links, seed, ...size }: SimulatedSize): Map<
       for (let x = 0; x < links; x++) {
         named.push(page(random.whole(0, hosts - 1), random.whole(0, pages - 1)));
       }
+      for (let x = 0; x < nearLinks; x++) named.push(page(h, random.whole(0, pages - 1)));
       web.set(page(h, p), named);
     }
   }

@@ -1,0 +1,40 @@
+// What each part of `paper.ts` takes and gives.
+
+import { barChart, stackCharts } from './chart.ts';
+import type { Table } from './report.ts';
+
+export interface PaperGiven {
+  /** Hosts of each agent. */
+  readonly hosts: number;
+  /** Pages of each host. */
+  readonly pages: number;
+  /** The largest simulated cluster. */
+  readonly most: number;
+  readonly runs: number;
+}
+
+export interface PaperChart {
+  readonly title: string;
+  readonly digits: number;
+  /** What was measured is `isOwn`, what was published or is expected is not. */
+  readonly bars: readonly {
+    readonly title: string;
+    readonly value: number;
+    readonly isOwn: boolean;
+  }[];
+}
+
+export interface Part {
+  readonly tables: readonly Table[];
+  readonly charts: readonly PaperChart[];
+  readonly figures: unknown;
+}
+
+/** All charts as one SVG image. */
+export function chartsOf(charts: readonly PaperChart[]): string {
+  const drawn = charts.map(({ title, digits, bars }) => {
+    const exact = bars.map((bar) => ({ ...bar, least: bar.value, most: bar.value }));
+    return barChart(title, exact, digits);
+  });
+  return stackCharts('The measures of UbiCrawler', drawn);
+}
