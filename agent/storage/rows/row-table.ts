@@ -43,7 +43,6 @@ interface Row {
   readonly attempts: number;
   readonly fetchUrl: string | null;
   readonly referrer: string | null;
-  readonly reason: string | null;
   readonly sitemap: number;
   readonly hops: number;
 }
@@ -52,6 +51,9 @@ type FoundRow = Pick<
   Row,
   'key' | 'depth' | 'round' | 'again' | 'attempts' | 'fetchUrl' | 'referrer' | 'sitemap'
 >;
+type Ended = Pick<Row, 'key' | 'state' | 'done' | 'round' | 'attempts'> & {
+  readonly reason: string | null;
+};
 type Progress = Pick<Row, 'id' | 'state' | 'done' | 'round' | 'again'>;
 
 export class RowTable {
@@ -170,24 +172,28 @@ export class RowTable {
   #eventOf(host: HostRow, { n, at, kind, event }: Mention, arrivesBy: number): RowEvent | null {
     if (event) return event;
     if (kind === 'robots') return this.robots.event(host.number, String(at), n, arrivesBy);
+    if (kind === 'done') return this.#doneEvent(Number(at), n);
     const row = this.#s.row.get(Number(at))!;
     if (kind === 'found') return foundEvent(row, n);
-    // The URL was requeued or settled later, under a higher number.
-    if (n !== row[kind]) return null;
-    const { id, key, round, attempts } = row;
-    if (kind === 'again') {
-      const former = this.refresh.told(row);
-      const sitemap = row.sitemap > 0 && { sitemap: true };
-      const { hops, fetchUrl } = row;
-      const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
-      return { kind, n, key, round, attempts, ...(former && { former }), ...sitemap, ...moved };
-    }
+    // The URL was requeued later, under a higher number.
+    if (n !== row.again) return null;
+    const { key, round, attempts, hops, fetchUrl } = row;
+    const former = this.refresh.told(row);
+    const sitemap = row.sitemap > 0 && { sitemap: true };
+    const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
+    return { kind, n, key, round, attempts, ...(former && { former }), ...sitemap, ...moved };
+  }
+
+  /** Null if the URL was settled later, under a higher number. */
+  #doneEvent(id: number, n: number): RowEvent | null {
+    const { key, done, round, attempts, reason, ...row } = this.#s.ended.get(id)!;
+    if (n !== done) return null;
     const state = STATES[row.state - 1]!;
     const page = state === 'skipped' ? undefined : this.pages.read(id);
     return {
-      ...{ kind, n, key, state, attempts },
+      ...{ kind: 'done', n, key, state, attempts },
       ...(round > 0 && { round }),
-      ...(row.reason !== null && { reason: row.reason }),
+      ...(reason !== null && { reason }),
       ...(page && { page }),
     };
   }
@@ -367,7 +373,7 @@ function statements(db: Connection) {
   return {
     row: db.prepare<[number], Row>(
       `SELECT id, key, state, depth, found, done, round, again, attempts, fetch_url AS fetchUrl,
-         ${referrerOf('u')} AS referrer, reason, sitemap, hops
+         ${referrerOf('u')} AS referrer, sitemap, hops
        FROM urls u WHERE id = ?`,
     ),
     insert: db.prepare<
@@ -391,6 +397,9 @@ function statements(db: Connection) {
          attempts = iif(round = $round, max(attempts, $attempts), attempts)
        WHERE id = $id
          AND (depth > $depth OR (round = $round AND attempts < $attempts))`,
+    ),
+    ended: db.prepare<[number], Ended>(
+      'SELECT key, state, done, round, attempts, reason FROM urls WHERE id = ?',
     ),
     progress: db.prepare<[number], Progress>(
       'SELECT id, state, done, round, again FROM urls WHERE id = ?',
