@@ -99,7 +99,7 @@ async function assertBothSidesCrawl(t: TestContext, agents: number, some: readon
     'after the agreement',
   );
   // Each page once for each side, and again if its request was aborted because the lease lapsed.
-  const overlapMax = verdict.judgement.expected + abortedIn(verdict);
+  const overlapMax = verdict.judgement.answered + abortedIn(verdict);
   assertCrawled(cluster, verdict, { overlapMax, strayMax: Number.POSITIVE_INFINITY });
 }
 

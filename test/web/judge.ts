@@ -16,6 +16,8 @@ export interface Judgement {
   /** URLs that a complete crawl requests, and how many of them got a final answer. */
   readonly expected: number;
   readonly fetched: number;
+  /** Distinct URLs that got an answer, also those that a complete crawl need not request. */
+  readonly answered: number;
   /** URLs that a complete crawl requests but that never got a final answer. */
   readonly missing: Finding;
   /** Requests that robots.txt or nofollow forbids. */
@@ -116,6 +118,7 @@ function coverage(web: SyntheticWeb, byHost: ByHost) {
   return {
     expected: must.size,
     fetched: must.size - missing.finding().count,
+    answered: answered.size,
     missing: missing.finding(),
     forbidden: forbidden.finding(),
     unknown: unknown.finding(),
