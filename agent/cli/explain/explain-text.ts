@@ -95,10 +95,15 @@ function stateText({ stored }: UrlReport, state: string): string {
 }
 
 const WAITS = {
-  ...{ new: 'a visit', back: 'a visit', slow: 'a visit, as a slow host' },
-  ...{ delay: 'politeness delay or back-off', retries: 'all its queued URLs are retries' },
-  ...{ outbox: 'the links of its pages are sent first', right: 'the fetch right' },
-  ...{ robots: 'the robots.txt of another host', permit: 'an address permit' },
+  new: 'a visit',
+  back: 'a visit',
+  slow: 'a visit, as a slow host',
+  delay: 'politeness delay or back-off',
+  retries: 'all its queued URLs are retries',
+  outbox: 'the links of its pages are sent first',
+  right: 'the fetch right',
+  robots: 'the robots.txt of another host',
+  permit: 'an address permit',
 };
 
 function waitText(wait: NonNullable<Explanation['wait']>): string {
