@@ -9,6 +9,7 @@ import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import { launchedAgent } from './launched.ts';
 import type { Program } from './metered-process.ts';
+import { plainConfig } from './plain-cluster.ts';
 import { freePorts } from './ports.ts';
 
 /** The parameters of a crawl that is about to begin. */
@@ -166,26 +167,16 @@ function apart(crawls: number): Contender {
   };
 }
 
-/** Defaults, except for keys that make a crawl wait. */
 function configOf(
   ports: readonly number[],
   isSafe: boolean,
   client: 'got' | 'node',
   { seed, threads, directory }: Scene,
 ) {
-  return {
-    name: 'bench',
-    seeds: [seed],
-    scope: { hosts: ['*'] },
-    politeness: { hostDelayMs: 0 },
-    http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true, client },
-    cluster: {
-      agents: ports.map((port, k) => ({ id: `a${k + 1}`, listen: `tcp://127.0.0.1:${port}` })),
-      backups: isSafe ? 1 : 0,
-    },
-    archive: { warc: isSafe },
-    agent: { threads, dataDir: path.join(directory, 'data') },
-  };
+  return plainConfig({
+    ...{ ports, seed, threads, client, durability: 'power' },
+    ...{ backups: isSafe ? 1 : 0, warc: isSafe, dataDir: path.join(directory, 'data') },
+  });
 }
 
 function script(file: string, scene: Scene, more: readonly string[] = []): Program {

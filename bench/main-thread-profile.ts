@@ -1,5 +1,5 @@
-// What the main thread of an agent spends its processor time on, from V8's sampling profiler. Each
-// sample counts for the nearest function of the agent that called it, so the time within SQLite,
+// Divides the processor time of an agent's main thread among its parts. V8's profiler samples the
+// thread. A sample counts for the nearest calling function of the agent, so the time within SQLite,
 // zlib or got belongs to the part that uses it. Samples are counted rather than timed: a thread that
 // waits for a processor gets no samples, however long it waits.
 

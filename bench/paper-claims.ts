@@ -1,6 +1,6 @@
-// What is published about UbiCrawler, as the last column of the tables of `paper.ts`: the summary of
-// the paper, its result without faults, and what this project's design says of its holes. The
-// paper's other figures were measured on the Web of 2002 and are not repeated from memory.
+// The claims in the last column of the tables of `paper.ts`: from the summary of the paper, its
+// result without faults, and known weaknesses of UbiCrawler. Figures that the paper measured on the
+// Web of 2002 are left out.
 
 /** Boldi, Codenotti, Santini, Vigna, Software: Practice and Experience 34 (2004), 711-726. */
 export const source = 'UbiCrawler (Boldi et al., SPE 34, 2004)';

@@ -1,4 +1,4 @@
-// What each part of `paper.ts` takes and gives.
+// The input and the result of each part of `paper.ts`.
 
 import { barChart, stackCharts } from './chart.ts';
 import type { Table } from './report.ts';

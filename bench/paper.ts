@@ -1,6 +1,6 @@
 // The measures of the paper on UbiCrawler, for this cluster, with the published claims beside them:
-// coverage and overlap, communication, balance and speed. What one machine cannot show is simulated
-// on virtual time, with the real core and store, and marked so.
+// coverage and overlap, communication, balance and speed. Some need more agents than one machine can
+// run. These come from crawls on virtual time with the real core and store, and are marked.
 // node bench/paper.ts [--only coverage,communication,balance,speed] [--hosts 8] [--pages 12]
 // [--most 16] [--runs 1] [--write 0] [--json]
 // `--write 1` draws docs/paper.svg.

@@ -50,10 +50,8 @@ export async function crawlPlain(
     const load = loadNow();
     const ids = Array.from({ length: options.agents }, (_, k) => `a${k + 1}`);
     const file = path.join(directory, 'crawl.json');
-    fs.writeFileSync(
-      file,
-      JSON.stringify(configOf(ids, await freePorts(ids.length), web, options)),
-    );
+    const ports = await freePorts(ids.length);
+    fs.writeFileSync(file, JSON.stringify(plainConfig({ ...options, ports, seed: web.seed })));
     const programs = ids.map((id) => {
       const { line, env, input } = launchedAgent(file, id);
       const probed = { UBIRING_PROBE: path.join(directory, `${id}.json`) };
@@ -82,24 +80,32 @@ export async function crawlPlain(
 }
 
 /** Defaults, except for keys that make a crawl wait and those that are compared. */
-function configOf(
-  ids: readonly string[],
-  ports: readonly number[],
-  web: PlainWeb,
-  { backups, threads, client, warc, durability }: PlainClusterOptions,
-) {
+export function plainConfig({
+  ports,
+  seed,
+  backups,
+  threads,
+  client,
+  warc,
+  durability,
+  dataDir = 'data',
+}: Omit<PlainClusterOptions, 'agents' | 'follow'> & {
+  readonly ports: readonly number[];
+  readonly seed: string;
+  readonly dataDir?: string;
+}) {
   return {
     name: 'bench',
-    seeds: [web.seed],
+    seeds: [seed],
     scope: { hosts: ['*'] },
     politeness: { hostDelayMs: 0 },
     http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true, client },
     cluster: {
-      agents: ids.map((id, k) => ({ id, listen: `tcp://127.0.0.1:${ports[k]}` })),
+      agents: ports.map((port, k) => ({ id: `a${k + 1}`, listen: `tcp://127.0.0.1:${port}` })),
       backups,
     },
     storage: { durability },
     archive: { warc },
-    agent: { threads, dataDir: 'data' },
+    agent: { threads, dataDir },
   };
 }

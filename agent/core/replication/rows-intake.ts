@@ -115,7 +115,7 @@ export class RowsIntake {
 }
 
 /**
- * Why the rows are invalid, whoever sends them, or null.
+ * Returns why rows are invalid from any sender; null if they are valid.
  *
  * @param hostOf - null if the name of the host is known to be canonical
  */
