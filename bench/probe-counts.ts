@@ -13,7 +13,7 @@ export interface Counts {
   readonly statements: number;
   /** Those of them that write: `run()`. */
   readonly writing: number;
-  /** Commits, without those that only sync. */
+  /** Commits of turns. */
   readonly transactions: number;
   /** Commits that wait until the disk has everything. */
   readonly syncs: number;
@@ -49,6 +49,7 @@ type Method = (this: unknown, ...given: unknown[]) => unknown;
 
 function countStatements() {
   const counts = { statements: 0, writing: 0, transactions: 0, syncs: 0 };
+  let isFull = false;
   const db = new Database(':memory:');
   const statement = Object.getPrototypeOf(db.prepare('SELECT 1')) as Record<string, Method>;
   db.close();
@@ -57,6 +58,8 @@ function countStatements() {
     statement[name] = function (...given) {
       counts.statements++;
       if (name === 'run') counts.writing++;
+      const { database } = this as { readonly database: { readonly inTransaction: boolean } };
+      if (isFull && name === 'run' && !database.inTransaction) counts.syncs++;
       return original.apply(this, given);
     };
   }
@@ -64,12 +67,14 @@ function countStatements() {
   const exec = database.exec!;
   database.exec = function (...given) {
     if (given[0] === 'COMMIT') counts.transactions++;
+    if (given[0] === 'COMMIT' && isFull) counts.syncs++;
     return exec.apply(this, given);
   };
   const pragma = database.pragma!;
   database.pragma = function (...given) {
-    // `SqliteStore` sets this for the commits that sync, and only for them.
-    if (given[0] === 'synchronous = FULL') counts.syncs++;
+    // `SqliteStore` sets it before a commit that syncs, and NORMAL before other ones.
+    const [, level] = /^synchronous = (\w+)$/.exec(String(given[0])) ?? [];
+    if (level !== undefined) isFull = level === 'FULL';
     return pragma.apply(this, given);
   };
   return counts;

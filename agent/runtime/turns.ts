@@ -32,8 +32,11 @@ const SLOW_MS = 100;
 export interface TurnParts<Input, Effect> {
   readonly clock: Clock;
   readonly store: {
-    /** @returns false if another program locks the store; the turn cannot begin */
-    begin(): boolean;
+    /**
+     * @param durable - whether the commit is to be durable
+     * @returns false if another program locks the store; the turn cannot begin
+     */
+    begin(durable: boolean): boolean;
     /** @returns false if it is committed but, although requested, not yet durable */
     commit(durable: boolean): boolean;
   };
@@ -71,6 +74,8 @@ export class Turns<Input, Effect> {
   #blockedSince: number | null = null;
   /** Monotonic time in ms at which the open turn began; null: none is open. */
   #begunAt: number | null = null;
+  /** Whether the commit of the open turn is durable, and releases the held effects. */
+  #releases = false;
   #closed = false;
 
   constructor(parts: TurnParts<Input, Effect>) {
@@ -130,10 +135,11 @@ export class Turns<Input, Effect> {
   }
 
   #run(): void {
-    if (!this.#p.store.begin()) return this.#wait();
+    const startedAt = this.#p.clock.now().mono;
+    if (this.#begunAt === null) this.#releases = this.#hasGathered(startedAt);
+    if (!this.#p.store.begin(this.#releases)) return this.#wait();
     this.#blockedSince = null;
     this.#endPatience();
-    const startedAt = this.#p.clock.now().mono;
     this.#begunAt ??= startedAt;
     const { handled, now } = this.#takeInputs();
     const isOver = this.#inputs.length === 0 || now.mono - this.#begunAt >= TURN_MS;
@@ -147,11 +153,10 @@ export class Turns<Input, Effect> {
   #endTurn(): void {
     this.#begunAt = null;
     const ready = this.#sort(this.#p.take());
-    const release = this.#held.length > 0 && this.#gathered();
-    const isDurable = this.#p.store.commit(release);
+    const isDurable = this.#p.store.commit(this.#releases);
     this.#p.committed();
     for (const effect of ready) this.#p.perform(effect);
-    if (release && isDurable) this.#release();
+    if (this.#releases && isDurable) this.#release();
     if (this.#inputs.length > 0) this.kick();
     else this.#arm();
   }
@@ -202,8 +207,8 @@ export class Turns<Input, Effect> {
     return ready;
   }
 
-  #gathered(): boolean {
-    return this.#p.clock.now().mono - this.#heldSince >= GATHER_MS;
+  #hasGathered(at: number): boolean {
+    return this.#held.length > 0 && at - this.#heldSince >= GATHER_MS;
   }
 
   #release(): void {

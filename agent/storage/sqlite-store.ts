@@ -22,6 +22,7 @@ import type {
   RowsItem,
   UrlItem,
 } from '../core/protocol/messages.ts';
+import type { ArchivedAt } from '../core/protocol/outcome.ts';
 import type {
   FormHop,
   FrontierStore,
@@ -56,12 +57,8 @@ export interface StoreOptions {
   readonly tails?: TailBounds;
 }
 
-/** The newest archive file, and the sizes in bytes of the recorded parts of it and of its index. */
-interface ArchiveEnd {
-  readonly file: string;
-  readonly end: number;
-  readonly indexEnd: number;
-}
+/** The last record of the archive that was recorded here. */
+type ArchiveEnd = Pick<ArchivedAt, 'file' | 'end' | 'indexEnd'>;
 
 export class SqliteStore implements Store, FrontierStore {
   readonly tombstones: TombstoneTable;
@@ -76,6 +73,7 @@ export class SqliteStore implements Store, FrontierStore {
   #storedN: number;
   /** The archive end that this turn has reached; null: unchanged. */
   #archived: ArchiveEnd | null = null;
+  #isFull = false;
   #abandoned = false;
 
   constructor(db: Connection, options: StoreOptions) {
@@ -99,27 +97,43 @@ export class SqliteStore implements Store, FrontierStore {
   // ---- transactions
 
   /** False if another program holds the write lock: no transaction has begun; try again later. */
-  begin(): boolean {
+  begin(durable = false): boolean {
     if (this.#db.inTransaction) return true;
+    // SQLite does not allow this change within the transaction.
+    this.#setFull(durable);
     return this.#unlessBusy(() => this.#db.exec('BEGIN IMMEDIATE'));
   }
 
   /**
-   * Ends the turn. With `durable`, all commits so far survive a power loss; false if they do not
-   * yet, because another program holds the write lock.
+   * Ends the turn. With `durable`, all commits are on disk; false: not yet, the file is locked.
    */
   commit(durable: boolean): boolean {
     this.#rows.turnEnded();
+    const isSynced = this.#isFull && this.#db.inTransaction;
     if (this.#db.inTransaction) {
       this.#hosts.flush();
       if (this.#n !== this.#storedN) this.#s.saveMeta.run('n', this.#n);
       this.#storedN = this.#n;
       if (this.#archived) this.#s.saveMeta.run('archive', JSON.stringify(this.#archived));
       this.#archived = null;
-      this.#db.exec('COMMIT');
+      if (isSynced) this.#sync();
+      else this.#db.exec('COMMIT');
     }
-    if (!durable || this.#durability === 'process') return true;
+    if (!durable || isSynced || this.#durability === 'process') return true;
+    this.#setFull(true);
     return this.#unlessBusy(() => this.#sync());
+  }
+
+  /** Commits with `synchronous = FULL`. SQLite syncs the log only if something was written. */
+  #sync(): void {
+    this.#s.touch.run();
+    if (this.#db.inTransaction) this.#db.exec('COMMIT');
+  }
+
+  #setFull(isFull: boolean): void {
+    if (isFull === this.#isFull || this.#durability === 'process') return;
+    this.#db.pragma(`synchronous = ${isFull ? 'FULL' : 'NORMAL'}`);
+    this.#isFull = isFull;
   }
 
   #unlessBusy(act: () => void): boolean {
@@ -129,16 +143,6 @@ export class SqliteStore implements Store, FrontierStore {
     } catch (error) {
       if (storageFailureOf(error, '')?.code === 'busy') return false;
       throw error;
-    }
-  }
-
-  /** Commits with `synchronous = FULL`: the fsync of the log covers earlier commits too. */
-  #sync(): void {
-    this.#db.pragma('synchronous = FULL');
-    try {
-      this.#s.touch.run();
-    } finally {
-      this.#db.pragma('synchronous = NORMAL');
     }
   }
 
@@ -483,8 +487,7 @@ function statements(db: Connection) {
       'INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)',
     ),
     touch: db.prepare<[]>(
-      `INSERT INTO meta (key, value) VALUES ('syncs', 1)
-       ON CONFLICT (key) DO UPDATE SET value = value + 1`,
+      `INSERT INTO meta VALUES ('syncs', 1) ON CONFLICT (key) DO UPDATE SET value = value + 1`,
     ),
     event: db.prepare<[number, string, string]>(
       'INSERT INTO event_rows (at, kind, detail) VALUES (?, ?, ?)',

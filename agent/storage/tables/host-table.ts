@@ -59,10 +59,30 @@ type Reported = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale' | 'fai
 
 const NO_FAILURES: HostFailures = { busyMs: 0, blocks: 0, unconnected: 0, unanswered: 0 };
 
-const COLUMNS = `number, host, queued, out_of_scope AS outOfScope, pages_done AS pagesDone,
-  not_before AS notBefore, last_fetch_at AS lastFetchAt, busy, busy_until AS busyUntil,
-  busy_since AS busySince, blocks, unconnected, unanswered, delay_ms AS delayMs, stale, ip,
-  owned, last, round, -1 AS refreshedTo`;
+/** The columns that change. */
+const NAMES = {
+  queued: 'queued',
+  outOfScope: 'out_of_scope',
+  pagesDone: 'pages_done',
+  notBefore: 'not_before',
+  lastFetchAt: 'last_fetch_at',
+  busy: 'busy',
+  busyUntil: 'busy_until',
+  busySince: 'busy_since',
+  blocks: 'blocks',
+  unconnected: 'unconnected',
+  unanswered: 'unanswered',
+  delayMs: 'delay_ms',
+  stale: 'stale',
+  ip: 'ip',
+  owned: 'owned',
+  last: 'last',
+  round: 'round',
+} as const satisfies Partial<Record<keyof HostRow, string>>;
+const WRITTEN = Object.keys(NAMES) as (keyof typeof NAMES)[];
+
+const COLUMNS = `number, host, ${WRITTEN.map((name) => `${NAMES[name]} AS ${name}`).join(', ')},
+  -1 AS refreshedTo`;
 
 export class HostTable {
   readonly #byName = new Map<Host, HostRow>();
@@ -279,7 +299,8 @@ export class HostTable {
 
   /** Writes the changed rows. Needs the open transaction of a turn. */
   flush(): void {
-    for (const row of this.#dirty) this.#s.update.run(row);
+    for (const row of this.#dirty)
+      this.#s.update.run(...WRITTEN.map((name) => row[name]), row.number);
     this.#dirty.clear();
   }
 
@@ -350,12 +371,9 @@ function statements(db: Connection) {
        VALUES (1 + max(coalesce((SELECT max(number) FROM host_rows), 0),
          coalesce((SELECT max(number) FROM deleted_hosts), 0)), ?, ?)`,
     ),
-    update: db.prepare<[Omit<HostRow, 'refreshedTo'>]>(
-      `UPDATE host_rows SET queued = $queued, out_of_scope = $outOfScope,
-        pages_done = $pagesDone, not_before = $notBefore, last_fetch_at = $lastFetchAt,
-        busy = $busy, busy_until = $busyUntil, busy_since = $busySince,
-        blocks = $blocks, unconnected = $unconnected, unanswered = $unanswered,
-        delay_ms = $delayMs, stale = $stale, ip = $ip, owned = $owned, last = $last, round = $round WHERE number = $number`,
+    update: db.prepare<(string | number | null)[]>(
+      `UPDATE host_rows SET ${WRITTEN.map((name) => `${NAMES[name]} = ?`).join(', ')}
+       WHERE number = ?`,
     ),
     delete: db.prepare<[number]>('DELETE FROM host_rows WHERE number = ?'),
     owned: db.prepare<[], OwnedHosts>(

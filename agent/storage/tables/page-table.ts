@@ -10,7 +10,7 @@ import {
   PAGE_VALUES,
   type PlainPage,
   pageOf,
-  type StoredPage,
+  type Stored,
   storedPage,
 } from '../encoding/page-columns.ts';
 
@@ -30,7 +30,7 @@ export class PageTable {
 
   /** Replaces an older record. */
   save(id: number, page: PageRow): void {
-    this.#s.save.run({ ...storedPage(page, (text) => this.#strings.stored(text)), id });
+    this.#s.save.run(id, ...storedPage(page, (text) => this.#strings.stored(text)));
   }
 
   delete(id: number): void {
@@ -41,8 +41,8 @@ export class PageTable {
 function statements(db: Connection, table: string) {
   return {
     read: db.prepare<[number], PlainPage>(`SELECT ${PAGE_SELECT} FROM ${table} WHERE id = ?`),
-    save: db.prepare<[StoredPage & { id: number }]>(
-      `INSERT OR REPLACE INTO ${table} (id, ${PAGE_COLUMNS}) VALUES ($id, ${PAGE_VALUES})`,
+    save: db.prepare<Stored[]>(
+      `INSERT OR REPLACE INTO ${table} (id, ${PAGE_COLUMNS}) VALUES (?, ${PAGE_VALUES})`,
     ),
     delete: db.prepare<[number]>(`DELETE FROM ${table} WHERE id = ?`),
   };

@@ -83,6 +83,9 @@ for (const [durability, synced] of [
     whole.store.begin();
     whole.store.commit(true);
     assert.equal(syncs(), before + synced);
+    whole.store.begin(true);
+    whole.store.commit(true);
+    assert.equal(syncs(), before + 2 * synced);
     whole.dispose();
   });
 }
