@@ -1,7 +1,7 @@
 // The main loop of an agent. Inputs (messages, fetch results, commands) are queued and handled in
 // turns, one transaction per turn. A turn handles inputs in slices, between which the event loop
 // reads the network, until none is left or the turn is old enough: under load many inputs share one
-// commit. Effects are performed after the commit. Durable effects, which tell others that something
+// commit. Effects are performed after the commit, in slices too. Durable effects, which tell others that something
 // is safe, are held until a commit has reached the disk; one such commit serves all that gathered
 // within some milliseconds.
 
@@ -9,10 +9,13 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * Limits on the inputs of one slice: a number, and milliseconds. A slice handles at least one input.
+ * Limits on one slice of a turn: a number of inputs, and milliseconds for inputs or effects. A slice
+ * handles at least one.
  */
 const INPUTS_PER_SLICE = 200;
-const INPUTS_MS_PER_SLICE = 10;
+const MS_PER_SLICE = 5;
+/** Only after a slice of less time in ms does the end of the turn, with its commit, follow at once. */
+const SHORT_MS = 2;
 /** A turn of this age in ms ends with its slice. Heartbeats and requests wait for its end. */
 const TURN_MS = 50;
 /**
@@ -74,6 +77,10 @@ export class Turns<Input, Effect> {
   #blockedSince: number | null = null;
   /** Monotonic time in ms at which the open turn began; null: none is open. */
   #begunAt: number | null = null;
+  /** Whether the open turn takes no further inputs. */
+  #isEnding = false;
+  /** Effects of the last turn, to be performed before the next one begins. */
+  #effects: Effect[] = [];
   /** Whether the commit of the open turn is durable, and releases the held effects. */
   #releases = false;
   #closed = false;
@@ -135,29 +142,46 @@ export class Turns<Input, Effect> {
   }
 
   #run(): void {
+    if (this.#effects.length > 0) return this.#perform();
     const startedAt = this.#p.clock.now().mono;
     if (this.#begunAt === null) this.#releases = this.#hasGathered(startedAt);
     if (!this.#p.store.begin(this.#releases)) return this.#wait();
     this.#blockedSince = null;
     this.#endPatience();
     this.#begunAt ??= startedAt;
-    const { handled, now } = this.#takeInputs();
-    const isOver = this.#inputs.length === 0 || now.mono - this.#begunAt >= TURN_MS;
-    if (isOver) this.#p.due(now);
+    const takes = !this.#isEnding;
+    const { handled, now } = takes ? this.#takeInputs() : { handled: [], now: this.#p.clock.now() };
+    const isOver = !takes || this.#inputs.length === 0 || now.mono - this.#begunAt >= TURN_MS;
+    this.#isEnding = takes && isOver && now.mono - startedAt >= SHORT_MS;
+    const ends = isOver && !this.#isEnding;
+    if (ends) this.#p.due(now);
     const tookMs = this.#p.clock.now().mono - startedAt;
     if (tookMs > SLOW_MS) this.#p.slow(tookMs, handled);
-    if (isOver) this.#endTurn();
+    if (ends) this.#endTurn();
     else this.kick();
   }
 
   #endTurn(): void {
     this.#begunAt = null;
-    const ready = this.#sort(this.#p.take());
+    this.#effects = this.#sort(this.#p.take());
     const isDurable = this.#p.store.commit(this.#releases);
     this.#p.committed();
-    for (const effect of ready) this.#p.perform(effect);
-    if (this.#releases && isDurable) this.#release();
-    if (this.#inputs.length > 0) this.kick();
+    if (this.#releases && isDurable) this.#effects.push(...this.#held.splice(0));
+    this.#perform();
+  }
+
+  /** Performs effects for the time of a slice; the others follow before the next turn begins. */
+  #perform(): void {
+    const until = this.#p.clock.now().mono + MS_PER_SLICE;
+    let performed = 0;
+    for (const effect of this.#effects) {
+      this.#p.perform(effect);
+      performed++;
+      // An effect may end the agent; nothing would perform the others later.
+      if (!this.#closed && this.#p.clock.now().mono >= until) break;
+    }
+    this.#effects.splice(0, performed);
+    if (this.#effects.length > 0 || this.#inputs.length > 0) this.kick();
     else this.#arm();
   }
 
@@ -165,7 +189,7 @@ export class Turns<Input, Effect> {
   #takeInputs(): { handled: readonly Input[]; now: Instant } {
     const inputs = this.#inputs.slice(0, INPUTS_PER_SLICE);
     let now = this.#p.clock.now();
-    const until = now.mono + INPUTS_MS_PER_SLICE;
+    const until = now.mono + MS_PER_SLICE;
     let handled = 0;
     for (const input of inputs) {
       this.#p.handle(input, now);
@@ -209,12 +233,6 @@ export class Turns<Input, Effect> {
 
   #hasGathered(at: number): boolean {
     return this.#held.length > 0 && at - this.#heldSince >= GATHER_MS;
-  }
-
-  #release(): void {
-    const held = this.#held;
-    this.#held = [];
-    for (const effect of held) this.#p.perform(effect);
   }
 
   #arm(): void {

@@ -9,6 +9,7 @@ function turnsOf(
   expected: () => number,
   costMs = (_input: string) => 0,
   dueMs = () => 0,
+  effectsOf: (inputs: readonly string[]) => { name: string; ms: number }[] = () => [],
 ) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const turns: string[][] = [];
@@ -16,7 +17,8 @@ function turnsOf(
   let inputs: string[] = [];
   const slices: string[][] = [];
   const now = { mono: 0, wall: 0 };
-  const loop = new Turns<string, never>({
+  const performed: string[] = [];
+  const loop = new Turns<string, { name: string; ms: number }>({
     clock: { now: () => ({ ...now }) },
     store: {
       begin: () => {
@@ -40,14 +42,18 @@ function turnsOf(
       inputs = [];
     },
     nextMs: () => 100_000,
-    take: () => [],
+    take: () => effectsOf(inputs),
     isDurable: () => false,
-    perform: () => {},
+    perform: ({ name, ms }) => {
+      performed.push(name);
+      now.mono += ms;
+      if (name === 'end') loop.close();
+    },
     blocked: () => assert.fail('nothing is blocked'),
     failed: (error) => assert.fail(String(error)),
   });
   t.after(() => loop.close());
-  return { loop, turns, slices, slow, ended: () => immediately() };
+  return { loop, turns, slices, slow, performed, ended: () => immediately() };
 }
 
 test('turns: patient inputs wait until half of the expected inputs are there, and share a turn', async (t) => {
@@ -92,7 +98,7 @@ test('turns: nothing waits if few inputs are expected, and an urgent input never
   assert.deepEqual(turns, [['a'], ['b', 'c']]);
 });
 
-test('turns: a slice takes 200 inputs at most, and ends after 10 milliseconds of work', async (t) => {
+test('turns: a slice takes 200 inputs at most, and ends after 5 milliseconds of work', async (t) => {
   const costs: Record<string, number> = { dear: 500, fair: 4 };
   const { loop, turns, slices, ended } = turnsOf(
     t,
@@ -100,13 +106,14 @@ test('turns: a slice takes 200 inputs at most, and ends after 10 milliseconds of
     (input) => costs[input] ?? 0,
   );
   for (const input of ['dear', 'fair', 'fair', 'fair', 'fair', 'a', 'b']) loop.push(input);
-  for (let i = 0; i < 3; i++) await ended();
-  assert.deepEqual(slices, [['dear'], ['fair', 'fair', 'fair'], ['fair', 'a', 'b']]);
+  // The end of a turn does not follow a slice of work directly, so it is a slice without inputs.
+  for (let i = 0; i < 5; i++) await ended();
+  assert.deepEqual(slices, [['dear'], [], ['fair', 'fair'], ['fair', 'fair'], ['a', 'b']]);
   assert.deepEqual(turns, [['dear'], ['fair', 'fair', 'fair', 'fair', 'a', 'b']]);
   for (let i = 0; i < 201; i++) loop.push('a');
   for (let i = 0; i < 2; i++) await ended();
   assert.deepEqual(
-    slices.slice(3).map((inputs) => inputs.length),
+    slices.slice(5).map((inputs) => inputs.length),
     [200, 1],
   );
 });
@@ -118,7 +125,7 @@ test('turns: a turn takes no further slice after 50 milliseconds', async (t) => 
     () => 20,
   );
   for (const input of ['a', 'b', 'c', 'd']) loop.push(input);
-  for (let i = 0; i < 4; i++) await ended();
+  for (let i = 0; i < 6; i++) await ended();
   assert.deepEqual(turns, [['a', 'b', 'c'], ['d']]);
 });
 
@@ -139,14 +146,50 @@ test('turns: a slice that takes more than 100 milliseconds is reported with its 
   const { loop, slow, ended } = turnsOf(
     t,
     () => 0,
-    () => 60,
+    (input) => (input === 'dear' ? 110 : 1),
     () => dueMs,
   );
   loop.push('a');
   await ended();
   assert.deepEqual(slow, []);
-  dueMs = 50;
+  loop.push('dear');
+  for (let i = 0; i < 2; i++) await ended();
+  assert.deepEqual(slow, [{ tookMs: 110, inputs: ['dear'] }]);
+  dueMs = 100;
   loop.push('b');
   await ended();
-  assert.deepEqual(slow, [{ tookMs: 110, inputs: ['b'] }]);
+  assert.deepEqual(slow[1], { tookMs: 101, inputs: ['b'] });
+});
+
+test('turns: effects are performed in slices, all of them before the next turn', async (t) => {
+  const effectsOf = (inputs: readonly string[]) =>
+    inputs.flatMap((input) => [1, 2, 3].map((k) => ({ name: `${input}${k}`, ms: 4 })));
+  const { loop, turns, performed, ended } = turnsOf(
+    t,
+    () => 0,
+    () => 0,
+    () => 0,
+    effectsOf,
+  );
+  loop.push('a');
+  await ended();
+  assert.deepEqual(performed, ['a1', 'a2']);
+  loop.push('b');
+  await ended();
+  assert.deepEqual([turns, performed], [[['a']], ['a1', 'a2', 'a3']]);
+  await ended();
+  assert.deepEqual(turns, [['a'], ['b']]);
+});
+
+test('turns: all effects of the turn that ends the agent are performed', async (t) => {
+  const { loop, performed, ended } = turnsOf(
+    t,
+    () => 0,
+    () => 0,
+    () => 0,
+    () => ['end', 'last'].map((name) => ({ name, ms: 100 })),
+  );
+  loop.push('a');
+  await ended();
+  assert.deepEqual(performed, ['end', 'last']);
 });
