@@ -77,6 +77,10 @@ export class Turns<Input, Effect> {
   #blockedSince: number | null = null;
   /** Monotonic time in ms at which the open turn began; null: none is open. */
   #begunAt: number | null = null;
+  /** Duration of the last turn in ms: how long the next one may take. */
+  #lastTurnMs = 0;
+  /** Whether another turn or slice was requested, or inputs wait that are not patient any more. */
+  #isWanted = false;
   /** Whether the open turn takes no further inputs. */
   #isEnding = false;
   /** Effects of the last turn, to be performed before the next one begins. */
@@ -110,11 +114,13 @@ export class Turns<Input, Effect> {
 
   /** Requests a turn soon, even without input. */
   kick(): void {
-    if (this.#closed || this.#blockedSince !== null) return;
-    this.#schedule();
+    if (this.#closed) return;
+    this.#isWanted = true;
+    if (this.#blockedSince === null) this.#schedule();
   }
 
   #schedule(): void {
+    if (this.#closed) return;
     this.#scheduled ??= setImmediate(() => this.#turn());
   }
 
@@ -123,8 +129,10 @@ export class Turns<Input, Effect> {
     return this.#blockedSince !== null;
   }
 
+  /** What was committed is performed; an open turn and later inputs are dropped. */
   close(): void {
     this.#closed = true;
+    this.#performUntil(Infinity);
     if (this.#scheduled) clearImmediate(this.#scheduled);
     if (this.#timer) clearTimeout(this.#timer);
     this.#endPatience();
@@ -136,6 +144,7 @@ export class Turns<Input, Effect> {
     try {
       this.#run();
     } catch (error) {
+      this.#effects = [];
       this.close();
       this.#p.failed(error);
     }
@@ -144,10 +153,9 @@ export class Turns<Input, Effect> {
   #run(): void {
     if (this.#effects.length > 0) return this.#perform();
     const startedAt = this.#p.clock.now().mono;
-    if (this.#begunAt === null) this.#releases = this.#hasGathered(startedAt);
+    if (this.#begunAt === null) this.#releases = this.#hasGathered(startedAt + this.#lastTurnMs);
     if (!this.#p.store.begin(this.#releases)) return this.#wait();
     this.#blockedSince = null;
-    this.#endPatience();
     this.#begunAt ??= startedAt;
     const takes = !this.#isEnding;
     const { handled, now } = takes ? this.#takeInputs() : { handled: [], now: this.#p.clock.now() };
@@ -157,36 +165,39 @@ export class Turns<Input, Effect> {
     if (ends) this.#p.due(now);
     const tookMs = this.#p.clock.now().mono - startedAt;
     if (tookMs > SLOW_MS) this.#p.slow(tookMs, handled);
-    if (ends) this.#endTurn();
-    else this.kick();
+    if (ends) this.#endTurn(this.#begunAt);
+    else this.#schedule();
   }
 
-  #endTurn(): void {
+  #endTurn(begunAt: number): void {
     this.#begunAt = null;
-    this.#effects = this.#sort(this.#p.take());
+    this.#lastTurnMs = this.#p.clock.now().mono - begunAt;
+    const ready = this.#sort(this.#p.take());
     const isDurable = this.#p.store.commit(this.#releases);
     this.#p.committed();
+    this.#effects.push(...ready);
     if (this.#releases && isDurable) this.#effects.push(...this.#held.splice(0));
     this.#perform();
   }
 
   /** Performs effects for the time of a slice; the others follow before the next turn begins. */
   #perform(): void {
-    const until = this.#p.clock.now().mono + MS_PER_SLICE;
-    let performed = 0;
-    for (const effect of this.#effects) {
-      this.#p.perform(effect);
-      performed++;
-      // An effect may end the agent; nothing would perform the others later.
-      if (!this.#closed && this.#p.clock.now().mono >= until) break;
-    }
-    this.#effects.splice(0, performed);
-    if (this.#effects.length > 0 || this.#inputs.length > 0) this.kick();
+    this.#performUntil(this.#p.clock.now().mono + MS_PER_SLICE);
+    if (this.#effects.length > 0 || this.#isWanted) this.#schedule();
     else this.#arm();
+  }
+
+  #performUntil(until: number): void {
+    // An effect may close this object, which then performs the others.
+    while (this.#effects.length > 0) {
+      this.#p.perform(this.#effects.shift()!);
+      if (this.#p.clock.now().mono >= until) break;
+    }
   }
 
   /** @returns the inputs handled in this slice, and the time at their end */
   #takeInputs(): { handled: readonly Input[]; now: Instant } {
+    this.#endPatience();
     const inputs = this.#inputs.slice(0, INPUTS_PER_SLICE);
     let now = this.#p.clock.now();
     const until = now.mono + MS_PER_SLICE;
@@ -197,7 +208,9 @@ export class Turns<Input, Effect> {
       now = this.#p.clock.now();
       if (now.mono >= until) break;
     }
-    return { handled: this.#inputs.splice(0, handled), now };
+    this.#inputs.splice(0, handled);
+    this.#isWanted = this.#inputs.length > 0;
+    return { handled: inputs.slice(0, handled), now };
   }
 
   #endPatience(): void {

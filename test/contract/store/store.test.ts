@@ -12,12 +12,22 @@ import { type Durability, SqliteStore } from '../../../agent/storage/sqlite-stor
 import './outbox-contract.ts';
 import { at, HOST, pageOf, type StoreUnderTest, storeContract, turn } from './store-contract.ts';
 
-function inFile(durability: Durability): StoreUnderTest & { readonly directory: string } {
+/** `levels`: the value of `PRAGMA synchronous` at each commit of a turn; 2 is FULL, 1 NORMAL. */
+function inFile(
+  durability: Durability,
+  levels: unknown[] = [],
+): StoreUnderTest & { readonly directory: string } {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-store-'));
   const open = () => {
     const opened = openState({ directory, crawl: 'c', agent: 'a' });
     assert.ok(opened.ok, opened.ok ? '' : opened.message);
-    const store = new SqliteStore(opened.db, { durability, hostDelayMs: 1000 });
+    const { db } = opened;
+    const exec = db.exec.bind(db);
+    db.exec = (sql) => {
+      if (sql === 'COMMIT') levels.push(db.pragma('synchronous', { simple: true }));
+      return exec(sql);
+    };
+    const store = new SqliteStore(db, { durability, hostDelayMs: 1000 });
     return { store, unlock: opened.unlock };
   };
   let current = open();
@@ -65,12 +75,13 @@ test('file: nothing of a failed turn is stored', () => {
   whole.dispose();
 });
 
-for (const [durability, synced] of [
-  ['power', 1],
-  ['process', 0],
+for (const [durability, synced, levelsThen] of [
+  ['power', 1, [1, 1, 2, 1]],
+  ['process', 0, [0, 0, 0, 0]],
 ] as const) {
   test(`file: a durable commit makes ${synced} fsync of the log with durability ${durability}`, () => {
-    const whole = inFile(durability);
+    const levels: unknown[] = [];
+    const whole = inFile(durability, levels);
     const syncs = () => {
       const reader = new Database(join(whole.directory, 'state.sqlite'), { readonly: true });
       const value = reader.prepare("SELECT value FROM meta WHERE key = 'syncs'").pluck().get();
@@ -86,6 +97,8 @@ for (const [durability, synced] of [
     whole.store.begin(true);
     whole.store.commit(true);
     assert.equal(syncs(), before + 2 * synced);
+    turn(whole.store, () => {});
+    assert.deepEqual(levels, levelsThen);
     whole.dispose();
   });
 }

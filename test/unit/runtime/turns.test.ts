@@ -10,6 +10,7 @@ function turnsOf(
   costMs = (_input: string) => 0,
   dueMs = () => 0,
   effectsOf: (inputs: readonly string[]) => { name: string; ms: number }[] = () => [],
+  isLocked = () => false,
 ) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const turns: string[][] = [];
@@ -18,14 +19,21 @@ function turnsOf(
   const slices: string[][] = [];
   const now = { mono: 0, wall: 0 };
   const performed: string[] = [];
+  const begun: boolean[] = [];
+  const commits: boolean[] = [];
   const loop = new Turns<string, { name: string; ms: number }>({
     clock: { now: () => ({ ...now }) },
     store: {
-      begin: () => {
+      begin: (durable) => {
         slices.push([]);
+        if (isLocked()) return false;
+        begun.push(durable);
         return true;
       },
-      commit: () => true,
+      commit: (durable) => {
+        commits.push(durable);
+        return !isLocked();
+      },
     },
     handle: (input) => {
       inputs.push(input);
@@ -43,17 +51,34 @@ function turnsOf(
     },
     nextMs: () => 100_000,
     take: () => effectsOf(inputs),
-    isDurable: () => false,
+    isDurable: ({ name }) => name.startsWith('ack'),
     perform: ({ name, ms }) => {
       performed.push(name);
       now.mono += ms;
       if (name === 'end') loop.close();
     },
-    blocked: () => assert.fail('nothing is blocked'),
+    blocked: () => {
+      if (!isLocked()) assert.fail('nothing is blocked');
+    },
     failed: (error) => assert.fail(String(error)),
   });
   t.after(() => loop.close());
-  return { loop, turns, slices, slow, performed, ended: () => immediately() };
+  const later = async (ms: number) => {
+    now.mono += ms;
+    t.mock.timers.tick(ms);
+    await immediately();
+  };
+  return {
+    loop,
+    turns,
+    slices,
+    slow,
+    performed,
+    begun,
+    commits,
+    later,
+    ended: () => immediately(),
+  };
 }
 
 test('turns: patient inputs wait until half of the expected inputs are there, and share a turn', async (t) => {
@@ -192,4 +217,94 @@ test('turns: all effects of the turn that ends the agent are performed', async (
   loop.push('a');
   await ended();
   assert.deepEqual(performed, ['end', 'last']);
+});
+
+/** Inputs are effects of the same name. */
+const sameName = (inputs: readonly string[]) => inputs.map((name) => ({ name, ms: 0 }));
+const free = () => 0;
+
+test('turns: a durable effect waits for a durable commit, 20 milliseconds later', async (t) => {
+  const { loop, performed, begun, commits, ended, later } = turnsOf(t, free, free, free, sameName);
+  loop.push('ack1');
+  loop.push('a');
+  await ended();
+  assert.deepEqual([performed, begun, commits], [['a'], [false], [false]]);
+  await later(19);
+  assert.deepEqual(performed, ['a']);
+  loop.push('ack2');
+  await later(1);
+  assert.deepEqual(
+    [performed, begun, commits],
+    [
+      ['a', 'ack1', 'ack2'],
+      [false, true],
+      [false, true],
+    ],
+  );
+});
+
+test('turns: if turns are long, a durable effect is released by the next one', async (t) => {
+  const { loop, performed, ended } = turnsOf(t, free, () => 30, free, sameName);
+  for (const input of ['a', 'ack', 'b', 'c', 'd']) loop.push(input);
+  for (let i = 0; i < 8; i++) await ended();
+  assert.deepEqual(performed, ['a', 'b', 'c', 'ack', 'd']);
+});
+
+test('turns: a durable effect waits while its commit is not durable, or cannot begin', async (t) => {
+  let locked = false;
+  const { loop, performed, ended, later } = turnsOf(t, free, free, free, sameName, () => locked);
+  loop.push('ack');
+  await ended();
+  locked = true;
+  await later(20);
+  await later(200);
+  assert.deepEqual(performed, []);
+  locked = false;
+  await later(50);
+  assert.deepEqual(performed, ['ack']);
+});
+
+test('turns: patient inputs stay patient while a turn ends', async (t) => {
+  const { loop, turns, ended, later } = turnsOf(
+    t,
+    () => 6,
+    (input) => (input === 'a' ? 3 : 0),
+  );
+  loop.push('a');
+  await ended();
+  loop.pushPatiently('b');
+  await ended();
+  assert.deepEqual(turns, [['a']]);
+  await ended();
+  assert.deepEqual(turns, [['a']]);
+  await later(25);
+  assert.deepEqual(turns, [['a'], ['b']]);
+});
+
+test('turns: a turn that is requested while effects wait follows them', async (t) => {
+  const effectsOf = (inputs: readonly string[]) =>
+    inputs.flatMap(() => [1, 2, 3].map((k) => ({ name: `${k}`, ms: 4 })));
+  const { loop, turns, performed, ended } = turnsOf(t, free, free, free, effectsOf);
+  loop.push('a');
+  await ended();
+  loop.kick();
+  await ended();
+  await ended();
+  assert.deepEqual(
+    [turns, performed],
+    [
+      [['a'], []],
+      ['1', '2', '3'],
+    ],
+  );
+});
+
+test('turns: what was committed is performed when the agent ends between two slices', async (t) => {
+  const effectsOf = (inputs: readonly string[]) =>
+    inputs.flatMap(() => [1, 2, 3].map((k) => ({ name: `${k}`, ms: 4 })));
+  const { loop, performed, ended } = turnsOf(t, free, free, free, effectsOf);
+  loop.push('a');
+  await ended();
+  loop.close();
+  assert.deepEqual(performed, ['1', '2', '3']);
 });
