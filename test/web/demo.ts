@@ -86,7 +86,7 @@ function report(judgement: Judgement, delayMs: number, seconds: number, againMax
   const gap = worstGapMs === null ? 'none' : `${worstGapMs.toFixed(1)} ms`;
   const rows: [string, string][] = [
     ['hosts', String(hosts)],
-    ['URLs fetched', `${fetched} of ${expected} (${percent(fetched, expected)})`],
+    ['required URLs fetched', `${fetched} of ${expected} (${percent(fetched, expected)})`],
     ['requests', `${requests} in ${seconds.toFixed(1)} s`],
     ['fetched again', String(judgement.overlap.count)],
     ['shortest pause at a host', `${gap} (asked for: ${delayMs} ms)`],

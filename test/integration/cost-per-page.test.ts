@@ -3,8 +3,8 @@
 // reliably than times do; bench/ measures times.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { crawlOnce } from '../../../bench/cluster-run.ts';
-import { costPerPage, type PageCost } from '../../../bench/crawl-figures.ts';
+import { crawlOnce } from '../../bench/cluster-run.ts';
+import { costPerPage, type PageCost } from '../../bench/crawl-figures.ts';
 
 /** About 500 pages of 8 KB with 24 links, of which a sixth lead to other hosts. */
 const size = { hosts: 20, pages: 30 };
