@@ -54,9 +54,9 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'Regular expressions in JavaScript syntax, without look-around and back-references. If ' +
-          'there are any, the canonical URL must match one; if `urls` drops parameters, so must ' +
-          'the requested URL.',
+          'JavaScript regular expressions without look-around, back-references, `\\u`, `\\p` and ' +
+          '`[^]`. If there are any, the canonical URL must match one; if `urls` drops parameters, ' +
+          'the requested URL must match one too.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -229,7 +229,7 @@ const cluster = z
       .meta({
         description:
           'Other agents that keep a copy of each host: this many agents may be lost at once ' +
-          'without loss of data. Each costs about two small rows per page.',
+          'without loss of URLs. Each costs about two small rows per page.',
       }),
     quorum: z
       .enum(['none', 'majority'])

@@ -1,7 +1,7 @@
-// Checks, before anything is written, whether the agents to be started can listen. An agent of a
-// numbered cluster whose port is taken gets another port, but only if no agent of the crawl runs, not
-// even on a copy of the data directory: running agents look for it at the old port. An agent whose
-// endpoint the config names cannot start then.
+// Checks, before anything is written, whether the agents to be started can listen. An agent whose
+// port is taken cannot start if the config names its endpoint. In a numbered cluster it gets another
+// port, unless agents of the crawl run, even on a copy of the data directory: they look for it at
+// the old port.
 
 import fs from 'node:fs';
 import net from 'node:net';
