@@ -66,8 +66,10 @@ function countStatements() {
   const database = Database.prototype as unknown as Record<string, Method>;
   const exec = database.exec!;
   database.exec = function (...given) {
-    if (given[0] === 'COMMIT') counts.transactions++;
-    if (given[0] === 'COMMIT' && isFull) counts.syncs++;
+    if (given[0] === 'COMMIT') {
+      counts.transactions++;
+      if (isFull) counts.syncs++;
+    }
     return exec.apply(this, given);
   };
   const pragma = database.pragma!;

@@ -1,9 +1,9 @@
 // The main loop of an agent. Inputs (messages, fetch results, commands) are queued and handled in
 // turns, one transaction per turn. A turn handles inputs in slices, between which the event loop
 // reads the network, until none is left or the turn is old enough: under load many inputs share one
-// commit. Effects are performed after the commit, in slices too. Durable effects, which tell others that something
-// is safe, are held until a commit has reached the disk; one such commit serves all that gathered
-// within some milliseconds.
+// commit. Effects are performed after the commit, in slices too. Durable effects, which tell others
+// that something is safe, are held until a commit has reached the disk; one such commit serves all
+// that gathered within some milliseconds.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { Clock } from './clock.ts';

@@ -57,7 +57,7 @@ export interface StoreOptions {
   readonly tails?: TailBounds;
 }
 
-/** The last record of the archive that was recorded here. */
+/** The end of the archive, as far as this database knows it. */
 type ArchiveEnd = Pick<ArchivedAt, 'file' | 'end' | 'indexEnd'>;
 
 export class SqliteStore implements Store, FrontierStore {
@@ -73,6 +73,7 @@ export class SqliteStore implements Store, FrontierStore {
   #storedN: number;
   /** The archive end that this turn has reached; null: unchanged. */
   #archived: ArchiveEnd | null = null;
+  /** Whether commits sync the log (`synchronous = FULL`). */
   #isFull = false;
   #abandoned = false;
 
@@ -104,9 +105,7 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#unlessBusy(() => this.#db.exec('BEGIN IMMEDIATE'));
   }
 
-  /**
-   * Ends the turn. With `durable`, all commits are on disk; false: not yet, the file is locked.
-   */
+  /** Ends the turn. With `durable`, all commits are on disk; false: not yet, the file is locked. */
   commit(durable: boolean): boolean {
     this.#rows.turnEnded();
     const isSynced = this.#isFull && this.#db.inTransaction;

@@ -43,6 +43,7 @@ const WORDS: ReadonlySet<keyof PageRow> = new Set(['contentType', 'error', 'warc
 
 /** A record with a value for each column, by the names of {@link PageRow}; strings not interned. */
 export type PlainPage = { readonly [K in keyof PageRow]-?: string | number | null };
+/** A value as the file stores it. */
 export type Stored = string | number | bigint | null | Uint8Array;
 
 /** The column list of an INSERT. */
@@ -79,8 +80,8 @@ export function plainPage(page: PageRow): PlainPage {
 }
 
 /**
- * The values that the file stores, in the order of {@link PAGE_COLUMNS}. An array, because binding
- * twenty parameters by name takes several times as long.
+ * The values that the file stores, in the order of {@link PAGE_COLUMNS}. An array, because it takes
+ * longer to bind parameters by name.
  *
  * @param word - returns the number of an interned string, or the text itself
  */

@@ -59,7 +59,7 @@ type Reported = Pick<RowsItem, 'backoffMs' | 'delayMs' | 'busy' | 'stale' | 'fai
 
 const NO_FAILURES: HostFailures = { busyMs: 0, blocks: 0, unconnected: 0, unanswered: 0 };
 
-/** The columns that change. */
+/** The columns that change, by property. */
 const NAMES = {
   queued: 'queued',
   outOfScope: 'out_of_scope',

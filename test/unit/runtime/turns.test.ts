@@ -10,7 +10,7 @@ function turnsOf(
   costMs = (_input: string) => 0,
   dueMs = () => 0,
   effectsOf: (inputs: readonly string[]) => { name: string; ms: number }[] = () => [],
-  isLocked = () => false,
+  lock: { begin?: boolean; commit?: boolean } = {},
 ) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const turns: string[][] = [];
@@ -26,13 +26,13 @@ function turnsOf(
     store: {
       begin: (durable) => {
         slices.push([]);
-        if (isLocked()) return false;
+        if (lock.begin) return false;
         begun.push(durable);
         return true;
       },
       commit: (durable) => {
         commits.push(durable);
-        return !isLocked();
+        return !lock.commit;
       },
     },
     handle: (input) => {
@@ -58,7 +58,7 @@ function turnsOf(
       if (name === 'end') loop.close();
     },
     blocked: () => {
-      if (!isLocked()) assert.fail('nothing is blocked');
+      if (!lock.begin) assert.fail('nothing is blocked');
     },
     failed: (error) => assert.fail(String(error)),
   });
@@ -251,17 +251,20 @@ test('turns: if turns are long, a durable effect is released by the next one', a
 });
 
 test('turns: a durable effect waits while its commit is not durable, or cannot begin', async (t) => {
-  let locked = false;
-  const { loop, performed, ended, later } = turnsOf(t, free, free, free, sameName, () => locked);
+  const lock = { begin: true, commit: true };
+  const { loop, performed, commits, ended, later } = turnsOf(t, free, free, free, sameName, lock);
+  lock.begin = false;
   loop.push('ack');
   await ended();
-  locked = true;
   await later(20);
+  assert.deepEqual([performed, commits], [[], [false, true]]);
+  lock.begin = true;
+  await ended();
   await later(200);
-  assert.deepEqual(performed, []);
-  locked = false;
+  assert.deepEqual([performed, commits], [[], [false, true]]);
+  Object.assign(lock, { begin: false, commit: false });
   await later(50);
-  assert.deepEqual(performed, ['ack']);
+  assert.deepEqual([performed, commits], [['ack'], [false, true, true]]);
 });
 
 test('turns: patient inputs stay patient while a turn ends', async (t) => {
