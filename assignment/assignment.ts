@@ -1,12 +1,21 @@
 // Maps each host to a preference list of agents. Every agent computes the list alone, without
 // messages. The protocol only needs contravariance: removing an agent must not change the order
-// of the others. The ring is one implementation.
+// of the others. The ring and the Kademlia placement are its implementations.
 
 export interface RingMember {
   /** Unique in the cluster; ties are broken by its UTF-16 code units. */
   readonly id: string;
   /** Positive weight: an agent with 2 gets about twice the hosts of an agent with 1. */
   readonly capacity: number;
+}
+
+/** The members in the order that breaks ties. Throws if two have the same `id`. */
+export function sortedMembers(members: readonly RingMember[]): readonly RingMember[] {
+  const sorted = members.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  for (let i = 1; i < sorted.length; i++) {
+    if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`two agents named ${sorted[i]!.id}`);
+  }
+  return sorted;
 }
 
 /** SHA-256 of the UTF-8 bytes of `text`: 32 bytes. Injected, so that this folder stays pure. */

@@ -1,7 +1,7 @@
 // The points of all agents in one sorted array. Agents are numbered in the order of their
 // identifiers, so comparing two numbers breaks a tie as comparing the identifiers would.
 
-import type { RingMember } from './assignment.ts';
+import { type RingMember, sortedMembers } from './assignment.ts';
 import { type RingOptions, RingPoints } from './ring-points.ts';
 
 /** Points in ascending order; equal points are ordered by agent identifier. */
@@ -20,10 +20,7 @@ export interface Circle {
  */
 export function buildCircle(members: readonly RingMember[], options: RingOptions): Circle {
   const points = options instanceof RingPoints ? options : new RingPoints(options);
-  const sorted = members.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  for (let i = 1; i < sorted.length; i++) {
-    if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`two agents named ${sorted[i]!.id}`);
-  }
+  const sorted = sortedMembers(members);
   const drawn = sorted.map((member) => points.points(member.id, member.capacity));
   const total = drawn.reduce((sum, of) => sum + of.length, 0);
   const unsorted = { places: new BigUint64Array(total), agents: new Uint32Array(total) };

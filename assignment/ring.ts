@@ -10,12 +10,6 @@ import { type RingOptions, wordAt } from './ring-points.ts';
 /** Number of places on the circle. */
 const circumference = 2 ** 64;
 
-/**
- * Minimum length of a computed preference list: the owner, the lease grantor and one more backup.
- * They are a few points apart, so computing them together is cheaper.
- */
-const orderAhead = 3;
-
 /** Immutable, except for its cache. */
 export class Ring implements Assignment {
   readonly #circle: Circle;
@@ -29,12 +23,12 @@ export class Ring implements Assignment {
   }
 
   owner(host: string): string | undefined {
-    return this.#firstOf(host, 1)[0];
+    return this.#recent.first(host, 1, this.#nearest)[0];
   }
 
   order(host: string, count = this.#circle.ids.length): readonly string[] {
     const wanted = Math.max(0, Math.min(count, this.#circle.ids.length));
-    const order = this.#firstOf(host, wanted);
+    const order = this.#recent.first(host, wanted, this.#nearest);
     return order.length === wanted ? order : order.slice(0, wanted);
   }
 
@@ -73,16 +67,12 @@ export class Ring implements Assignment {
     return counts;
   }
 
-  /** At least the first `wanted` agents, from the cache if it has enough of them. */
-  #firstOf(host: string, wanted: number): readonly string[] {
-    const recent = this.#recent.get(host);
-    if (recent !== undefined && recent.length >= wanted) return recent;
-    const ahead = Math.min(Math.max(wanted, orderAhead), this.#circle.ids.length);
+  readonly #nearest = (host: string, count: number): string[] => {
+    const { ids } = this.#circle;
     const place = wordAt(this.#options.sha256(host), 0);
-    const order = nearestAgents(this.#circle, place, ahead).map((n) => this.#circle.ids[n]!);
-    this.#recent.set(host, order);
-    return order;
-  }
+    // A search for more agents than there are would visit every point.
+    return nearestAgents(this.#circle, place, Math.min(count, ids.length)).map((n) => ids[n]!);
+  };
 }
 
 /**

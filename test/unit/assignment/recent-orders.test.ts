@@ -22,3 +22,18 @@ test('recent orders: keeps the hosts of the last full generation', () => {
   recent.set('h0', ['longer', 'order']);
   assert.deepEqual(recent.get('h0'), ['longer', 'order']);
 });
+
+test('recent orders: compute a list once, and again only if a longer one is needed', () => {
+  const recent = new RecentOrders();
+  const computed: number[] = [];
+  const compute = (host: string, count: number): string[] => {
+    computed.push(count);
+    return ['a', 'b', 'c', 'd', 'e'].slice(0, count).map((id) => `${id} of ${host}`);
+  };
+  assert.deepEqual(recent.first('h', 1, compute)[0], 'a of h');
+  assert.deepEqual(recent.first('h', 3, compute), ['a of h', 'b of h', 'c of h']);
+  assert.equal(recent.first('h', 5, compute).length, 5);
+  assert.equal(recent.first('h', 2, compute).length, 5);
+  assert.equal(recent.first('other', 4, compute)[3], 'd of other');
+  assert.deepEqual(computed, [3, 5, 4]);
+});

@@ -1,0 +1,147 @@
+// The placement of the Kademlia overlay. Each agent has several identifiers, and each host has one
+// key. The agent with the identifier that is nearest to the key, by XOR, owns the host. Adding or
+// removing an agent does not move the identifiers of the others, which gives contravariance. The
+// sorted identifiers are the leaves of a binary trie. A subtree is a range of them, so the trie
+// itself is not stored.
+
+import { type Assignment, type RingMember, sortedMembers } from './assignment.ts';
+import {
+  bitAt,
+  commonPrefix,
+  type KademliaOptions,
+  KEY_BITS,
+  type Key,
+  keyOf,
+  type Sha1,
+} from './identifiers.ts';
+import { KnownIdentifiers } from './known-identifiers.ts';
+import { RecentOrders } from './recent-orders.ts';
+
+/** The identifiers of all agents in ascending order; equal ones are ordered by agent. */
+interface Leaves {
+  /** The `id` of each agent in code-unit order; an agent's number is its index. */
+  readonly names: readonly string[];
+  readonly keys: readonly Key[];
+  /** Number of the agent at the same index of `keys`. */
+  readonly agents: readonly number[];
+}
+
+/** Immutable, except for its cache. */
+export class Kademlia implements Assignment {
+  readonly #leaves: Leaves;
+  readonly #sha1: Sha1;
+  readonly #recent = new RecentOrders();
+
+  /**
+   * Throws if two members have the same `id`.
+   *
+   * @param options - a `KnownIdentifiers` is reused, so that its identifiers are computed once
+   */
+  constructor(members: readonly RingMember[], options: KademliaOptions) {
+    const known = options instanceof KnownIdentifiers ? options : new KnownIdentifiers(options);
+    this.#leaves = leavesOf(members, known);
+    this.#sha1 = options.sha1;
+  }
+
+  owner(host: string): string | undefined {
+    return this.#recent.first(host, 1, this.#nearest)[0];
+  }
+
+  order(host: string, count = this.#leaves.names.length): readonly string[] {
+    const wanted = Math.max(0, Math.min(count, this.#leaves.names.length));
+    const order = this.#recent.first(host, wanted, this.#nearest);
+    return order.length === wanted ? order : order.slice(0, wanted);
+  }
+
+  /**
+   * The fraction of the key space that each agent owns. The sum is 1. The values are exact unless
+   * an identifier has more than 52 forks above it, which does not happen by chance.
+   */
+  shares(): Map<string, number> {
+    const { names, keys, agents } = this.#leaves;
+    const owned = new Map<string, number>(names.map((name) => [name, 0]));
+    const give = (low: number, high: number, share: number): void => {
+      const fork = forkOf(keys, low, high);
+      if (fork === undefined) {
+        // If several agents have this identifier, the first by name owns all of its share.
+        const name = names[agents[low]!]!;
+        owned.set(name, owned.get(name)! + share);
+        return;
+      }
+      // Only the bit at the fork decides between its sides: the identifiers of both have the
+      // earlier bits in common. Half of the keys have each value of the bit.
+      give(low, fork.middle, share / 2);
+      give(fork.middle, high, share / 2);
+    };
+    if (keys.length > 0) give(0, keys.length, 1);
+    return owned;
+  }
+
+  readonly #nearest = (host: string, count: number): string[] => {
+    const numbers = nearestAgents(this.#leaves, keyOf(host, this.#sha1), count);
+    return numbers.map((n) => this.#leaves.names[n]!);
+  };
+}
+
+function leavesOf(members: readonly RingMember[], known: KnownIdentifiers): Leaves {
+  const sorted = sortedMembers(members);
+  const leaves = sorted.flatMap((member, agent) => known.of(member).map((key) => ({ key, agent })));
+  leaves.sort((a, b) => (a.key === b.key ? a.agent - b.agent : a.key < b.key ? -1 : 1));
+  return {
+    names: sorted.map(({ id }) => id),
+    keys: leaves.map(({ key }) => key),
+    agents: leaves.map(({ agent }) => agent),
+  };
+}
+
+/** Where a subtree divides. */
+interface Fork {
+  /** The first bit in which its identifiers differ. */
+  readonly depth: number;
+  /** Index of its first identifier with that bit set. */
+  readonly middle: number;
+}
+
+/** The fork of the subtree from `low` up to `high - 1`; undefined if its identifiers are equal. */
+function forkOf(keys: readonly Key[], low: number, high: number): Fork | undefined {
+  const last = keys[high - 1]!;
+  const depth = commonPrefix(keys[low]!, last);
+  if (depth === KEY_BITS) return undefined;
+  const belowFork = BigInt(KEY_BITS - 1 - depth);
+  return { depth, middle: firstAtOrAfter(keys, (last >> belowFork) << belowFork, low, high) };
+}
+
+/** Index of the first key from `low` up to `high - 1` that is at least `key`; `high` if none is. */
+function firstAtOrAfter(keys: readonly Key[], key: Key, low: number, high: number): number {
+  let [from, to] = [low, high];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (keys[middle]! < key) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** Numbers of at least the `count` agents nearest to `key`, or of all if there are fewer. */
+function nearestAgents({ keys, agents }: Leaves, key: Key, count: number): number[] {
+  const found = new Set<number>();
+  const visit = (low: number, high: number): void => {
+    if (found.size >= count) return;
+    const fork = forkOf(keys, low, high);
+    if (fork === undefined) {
+      for (let at = low; at < high; at++) found.add(agents[at]!);
+      return;
+    }
+    // Every key of the side with the bit of `key` is nearer than every key of the other side.
+    const { depth, middle } = fork;
+    if (bitAt(key, depth) === 0) {
+      visit(low, middle);
+      visit(middle, high);
+    } else {
+      visit(middle, high);
+      visit(low, middle);
+    }
+  };
+  if (keys.length > 0) visit(0, keys.length);
+  return [...found];
+}
