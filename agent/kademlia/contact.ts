@@ -1,0 +1,66 @@
+// The agents and regions of the key space that routing is about. A contact is an agent, and its
+// identifiers follow from its name and capacity, so messages and the disk need not carry them. A
+// region is the set of all keys with one prefix: the range of a k-bucket.
+
+import type { RingMember } from '../../assignment/assignment.ts';
+import { KEY_BITS, type Key } from '../../assignment/identifiers.ts';
+
+/** An agent that can be asked. */
+export interface Contact extends RingMember {
+  readonly address: string;
+}
+
+/** The identifiers of an agent. It is called often, so it should remember its results. */
+export type IdentifiersOf = (agent: RingMember) => readonly Key[];
+
+/** All keys that begin with the first `length` bits of `bits`; the other bits are 0. */
+export interface Prefix {
+  readonly bits: Key;
+  readonly length: number;
+}
+
+/** The first `length` bits of a key. */
+export function prefixOf(key: Key, length: number): Prefix {
+  const rest = BigInt(KEY_BITS - length);
+  return { bits: (key >> rest) << rest, length };
+}
+
+export function isIn(key: Key, { bits, length }: Prefix): boolean {
+  return (key ^ bits) >> BigInt(KEY_BITS - length) === 0n;
+}
+
+export function hasAny(keys: readonly Key[], prefix: Prefix): boolean {
+  return keys.some((key) => isIn(key, prefix));
+}
+
+/** The region beside the path to a key: the same first `depth` bits, and then the other bit. */
+export function siblingOf(key: Key, depth: number): Prefix {
+  return prefixOf(key ^ (1n << BigInt(KEY_BITS - 1 - depth)), depth + 1);
+}
+
+/** The first key after the region. */
+export function endOf({ bits, length }: Prefix): Key {
+  return bits + (1n << BigInt(KEY_BITS - length));
+}
+
+/**
+ * A key of the region, for a refresh.
+ *
+ * @param random - returns numbers in [0, 1)
+ */
+export function randomKeyIn({ bits, length }: Prefix, random: () => number): Key {
+  let key = 0n;
+  for (let i = 0; i < KEY_BITS / 32; i++)
+    key = (key << 32n) | BigInt(Math.floor(random() * 2 ** 32));
+  return bits | BigInt.asUintN(KEY_BITS - length, key);
+}
+
+/** The distance from the key to the nearest of the identifiers. */
+export function distanceTo(key: Key, identifiers: readonly Key[]): Key {
+  let nearest = 1n << BigInt(KEY_BITS);
+  for (const identifier of identifiers) {
+    const distance = identifier ^ key;
+    if (distance < nearest) nearest = distance;
+  }
+  return nearest;
+}
