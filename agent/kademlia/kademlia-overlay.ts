@@ -1,0 +1,500 @@
+// The overlay of agents that know only their neighbours (docs/OVERLAY.md). It connects the
+// neighbourhood, which decides for hosts, and the routing table, which finds other agents, to the
+// questions and messages of the core. It does no I/O: a turn returns what is to be sent.
+
+import type { Assignment, RingMember } from '../../assignment/assignment.ts';
+import { KEY_BITS, type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
+import type { Instant } from '../../failure-detector/instant.ts';
+import type {
+  About,
+  Addressed,
+  ContactMessage,
+  IdleMessage,
+  IdleState,
+  Overlay,
+  OverlayWork,
+  RegionMessage,
+  Sender,
+  Watched,
+} from '../core/membership/overlay.ts';
+import type { Peer } from '../core/protocol/effects.ts';
+import type { AgentId, Host, MemberCard, Message } from '../core/protocol/messages.ts';
+import { putLatest } from '../core/protocol/put-latest.ts';
+import {
+  type Contact,
+  distanceTo,
+  hasAny,
+  type IdentifiersOf,
+  type Prefix,
+  prefixOf,
+  siblingOf,
+} from './contact.ts';
+import { FirstContacts } from './first-contacts.ts';
+import { IdleTree } from './idle-tree.ts';
+import { KnownLists } from './known-lists.ts';
+import { Locator } from './locator.ts';
+import type { Neighbour } from './neighbour.ts';
+import { Neighbourhood } from './neighbourhood.ts';
+import { RoutingTable } from './routing-table.ts';
+
+type RegionTold = Extract<RegionMessage, { type: 'REGION_TOLD' }>;
+
+export interface KademliaSettings {
+  readonly self: Contact;
+  readonly sha1: Sha1;
+  readonly identifiersOf: IdentifiersOf;
+  readonly fingerprintHash: string;
+  /** Endpoints of the agents that a new agent meets first. Only they begin a cluster. */
+  readonly contacts: readonly string[];
+  readonly bucketSize: number;
+  readonly concurrency: number;
+  /** Joined members of a region at least: m in docs/OVERLAY.md. */
+  readonly neighbourhood: number;
+  readonly backups: number;
+  readonly heartbeatMs: number;
+  readonly suspectAfterMs: number;
+  /** Returns numbers in [0, 1). */
+  readonly random: () => number;
+}
+
+/** A contact that has not been heard for so long is pinged before another takes its place. */
+const PING_AFTER_HEARTBEATS = 30;
+/** An hour: keeps 99.9 % of the look-ups right if a tenth of the agents are replaced a minute. */
+const REFRESH_MS = 3_600_000;
+/** Agents named in one answer. */
+const NAMED_MAX = 64;
+/** Agents named for each subtree beside a region. */
+const BESIDE_MAX = 2;
+/** Agents outside the view that are pinged because others named them. */
+const HEARSAY_MAX = 512;
+
+/** Agents outside the view whose incarnations are remembered. */
+const MET_MAX = 4096;
+
+/** A member, as its last heartbeat described it. */
+interface Known {
+  readonly contact: Contact;
+  readonly identifiers: readonly Key[];
+  /** Empty until its first heartbeat. */
+  regions: readonly number[];
+  complete: readonly number[];
+  /** Whether the member must know this agent, as it last said. */
+  needsMe: boolean;
+}
+
+/** An agent that others named and that has not answered yet. */
+interface Hearsay {
+  readonly contact: Contact;
+  readonly since: number;
+  askedAt: number;
+}
+
+export class KademliaOverlay implements Overlay {
+  readonly isPartial = true;
+  readonly #s: KademliaSettings;
+  readonly #mine: readonly Key[];
+  readonly #table: RoutingTable;
+  readonly #locator: Locator;
+  readonly #tree: IdleTree;
+  readonly #first: FirstContacts;
+  /** Agents outside the view that have sent a message, with their incarnations. */
+  readonly #met = new Map<AgentId, MemberCard>();
+  #hood: Neighbourhood;
+  readonly #known = new Map<AgentId, Known>();
+  /** Agents of this agent's regions to greet. Emptied when they are added, or expire. */
+  readonly #toGreet = new Map<AgentId, Hearsay>();
+  /** Agents outside them to ping. Bound: `HEARSAY_MAX`. */
+  readonly #toPing = new Map<AgentId, Hearsay>();
+  #asked = new Map<string, number>();
+  #seenChanges = 0;
+
+  constructor(settings: KademliaSettings) {
+    this.#s = settings;
+    this.#mine = settings.identifiersOf(settings.self);
+    this.#table = new RoutingTable({
+      self: settings.self,
+      identifiersOf: settings.identifiersOf,
+      bucketSize: settings.bucketSize,
+      pingTimeoutMs: settings.suspectAfterMs,
+      pingAfterMs: PING_AFTER_HEARTBEATS * settings.heartbeatMs,
+      refreshMs: REFRESH_MS,
+    });
+    const { self, sha1, identifiersOf, bucketSize, concurrency, suspectAfterMs } = settings;
+    this.#locator = new Locator({
+      ...{ self, sha1, identifiersOf, bucketSize, concurrency },
+      timeoutMs: suspectAfterMs / 2,
+      nearest: (key) => this.#nearestTo(key),
+    });
+    this.#tree = new IdleTree({
+      digest: (text) => keyOf(text, sha1) >> 96n,
+      nearest: (key) => this.#leaderAt(key),
+      notThere: (key) => this.#locator.forgetNearest(key),
+      suspectAfterMs,
+    });
+    this.#first = new FirstContacts({
+      ...{ endpoints: settings.contacts, address: self.address },
+      ...{ heartbeatMs: settings.heartbeatMs, suspectAfterMs },
+    });
+    this.#hood = this.#newHood();
+  }
+
+  #newHood(): Neighbourhood {
+    const { self, neighbourhood, backups } = this.#s;
+    return new Neighbourhood(
+      { id: self.id, identifiers: this.#mine },
+      { size: neighbourhood, decides: backups + 2 },
+      { hasIn: (region) => this.#hasContactIn(region) },
+    );
+  }
+
+  #hasContactIn(region: Prefix): boolean {
+    if (!this.#table.isEmpty(region)) return true;
+    for (const { contact } of this.#toPing.values()) {
+      if (hasAny(this.#s.identifiersOf(contact), region)) return true;
+    }
+    return false;
+  }
+
+  // ---- members
+
+  reset(): void {
+    this.#hood = this.#newHood();
+    this.#known.clear();
+    this.#toGreet.clear();
+    this.#asked.clear();
+    this.#met.clear();
+    this.#locator.reset();
+    this.#tree.reset();
+  }
+
+  joined(): void {
+    this.#hood.join();
+    for (const key of this.#mine) this.#locator.refresh(key);
+  }
+
+  added({ card, joined }: Watched, now: Instant): void {
+    const identifiers = this.#s.identifiersOf(card);
+    const contact = contactOf(card);
+    const known: Known = { contact, identifiers, regions: [], complete: [], needsMe: true };
+    this.#known.set(card.id, known);
+    this.#toGreet.delete(card.id);
+    this.#toPing.delete(card.id);
+    this.#table.seen(contactOf(card), now.mono);
+    this.#hood.put(neighbourOf(card.id, joined, known));
+  }
+
+  removed({ card }: Watched, isGone: boolean): void {
+    this.#known.delete(card.id);
+    this.#hood.remove(card.id);
+    if (isGone) this.#table.failed(card);
+    else this.meet(card);
+  }
+
+  heard({ card, joined }: Watched, { regions, complete, needs }: About, now: Instant): void {
+    const known = this.#known.get(card.id);
+    if (!known) return;
+    if (regions?.length === known.identifiers.length) {
+      known.regions = regions;
+      known.complete = complete?.length === regions.length ? complete : regions;
+    }
+    known.needsMe = needs ?? known.needsMe;
+    this.#table.seen(contactOf(card), now.mono);
+    this.#hood.put(neighbourOf(card.id, joined, known));
+  }
+
+  about(to: Watched): About {
+    const [regions, complete] = [this.#hood.regions(), this.#hood.completeRegions()];
+    const isLearning = regions.some((length, i) => length !== complete[i]);
+    return { regions, ...(isLearning && { complete }), needs: this.needs(to) };
+  }
+
+  concerns(card: MemberCard, { card: to }: Watched): boolean {
+    const known = this.#known.get(to.id);
+    if (!known) return true;
+    const identifiers = this.#s.identifiersOf(card);
+    return known.identifiers.some((key, i) =>
+      hasAny(identifiers, prefixOf(key, known.regions[i] ?? 0)),
+    );
+  }
+
+  needs({ card }: Watched): boolean {
+    const known = this.#known.get(card.id);
+    return known !== undefined && this.#hood.needs(known.identifiers);
+  }
+
+  isSpare({ card }: Watched): boolean {
+    const known = this.#known.get(card.id);
+    return known !== undefined && !this.#isNeeded(card.id, known);
+  }
+
+  #isNeeded(id: AgentId, known: Known): boolean {
+    return (
+      known.needsMe ||
+      this.#hood.needs(known.identifiers) ||
+      this.#hood.isNeededBy(neighbourOf(id, true, known))
+    );
+  }
+
+  isWanted(card: MemberCard, { needs }: About, now: Instant): boolean {
+    this.meet(card);
+    if (needs === true || this.#hood.needs(this.#s.identifiersOf(card))) return true;
+    this.#table.seen(contactOf(card), now.mono);
+    return false;
+  }
+
+  get mayBeFirst(): boolean {
+    return this.#first.mayBeginAlone;
+  }
+
+  isReady(): boolean {
+    return this.#toGreet.size === 0 && this.#hood.isComplete;
+  }
+
+  // ---- agents that others name
+
+  isNamed(card: MemberCard, now: Instant): boolean {
+    if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
+    const identifiers = this.#s.identifiersOf(card);
+    const { id } = card;
+    const hearsay = { contact: contactOf(card), since: now.mono, askedAt: -Infinity };
+    if (!this.#hood.named(id, identifiers)) {
+      this.#pingLater(card, now);
+      return false;
+    }
+    if (!this.#toGreet.has(id)) this.#toGreet.set(id, hearsay);
+    return true;
+  }
+
+  #pingLater(card: MemberCard, now: Instant): void {
+    const { id } = card;
+    if (id === this.#s.self.id || this.#known.has(id) || this.#toPing.has(id)) return;
+    if (this.#table.has(id) || this.#toPing.size >= HEARSAY_MAX) return;
+    this.#toPing.set(id, { contact: contactOf(card), since: now.mono, askedAt: -Infinity });
+  }
+
+  // ---- messages
+
+  onRegion(from: Watched, message: RegionMessage, now: Instant): Message | null {
+    if (message.type === 'REGION_ASK') return this.#tellRegion(from, message);
+    this.#hearRegion(from, message, now);
+    return null;
+  }
+
+  #tellRegion(from: Watched, { key, length }: Pick<RegionTold, 'key' | 'length'>): RegionTold {
+    const region = prefixOf(BigInt(`0x${key}`), length);
+    const all = this.#cards().filter(({ id }) => id !== from.card.id);
+    const inside = all
+      .filter((card) => hasAny(this.#s.identifiersOf(card), region))
+      .map((card) => ({ card, distance: distanceTo(region.bits, this.#s.identifiersOf(card)) }))
+      .sort((a, b) => (a.distance < b.distance ? -1 : 1))
+      .slice(0, NAMED_MAX)
+      .map(({ card }) => card);
+    const beside = new Set<MemberCard>();
+    for (let level = 0; level < length; level++) {
+      const sibling = siblingOf(region.bits, level);
+      const some = all.filter((card) => hasAny(this.#s.identifiersOf(card), sibling));
+      for (const card of some.slice(0, BESIDE_MAX)) beside.add(card);
+    }
+    const { empty } = this.#hood.answerFor(region);
+    const agents = [...new Set([...inside, ...beside])];
+    return {
+      ...{ type: 'REGION_TOLD', key, length, agents },
+      empty: empty.map((isEmpty) => (isEmpty ? '1' : '0')).join(''),
+    };
+  }
+
+  #hearRegion(from: Watched, { key, length, agents, empty }: RegionTold, now: Instant): void {
+    for (const card of agents) this.isNamed(card, now);
+    const region = prefixOf(BigInt(`0x${key}`), length);
+    const answer = { empty: Array.from({ length }, (_, level) => empty[level] === '1') };
+    this.#hood.answered(from.card.id, region, answer);
+  }
+
+  /** The members and contacts. */
+  #cards(): MemberCard[] {
+    return this.#table.contacts().map((contact) => ({ ...contact, inc: 0 }));
+  }
+
+  onContact({ id, inc }: Sender, message: ContactMessage, now: Instant): Message | null {
+    const { capacity, address } = message;
+    const card = { id, inc, capacity, address };
+    this.#toPing.delete(id);
+    this.#table.seen(contactOf(card), now.mono);
+    this.meet(card);
+    this.isNamed(card, now);
+    switch (message.type) {
+      case 'PING':
+        return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
+      case 'FIND_NODE': {
+        const { key } = message;
+        const agents = this.#nearestTo(BigInt(`0x${key}`), id).map((one) => this.#cardOf(one));
+        return { type: 'FOUND_NODES', key, agents, ...this.#aboutMe() };
+      }
+      case 'FOUND_NODES': {
+        for (const one of message.agents) this.#pingLater(one, now);
+        this.#locator.answered(card, BigInt(`0x${message.key}`), message.agents.map(contactOf));
+        return null;
+      }
+    }
+  }
+
+  #aboutMe() {
+    const { self, fingerprintHash } = this.#s;
+    return { capacity: self.capacity, address: self.address, fingerprintHash };
+  }
+
+  /** The nearest agents that are known here, members and contacts. */
+  #nearestTo(key: Key, except = ''): Contact[] {
+    const { bucketSize, identifiersOf } = this.#s;
+    const all = new Map(this.#table.closest(key, bucketSize, false).map((one) => [one.id, one]));
+    for (const { contact } of this.#known.values()) all.set(contact.id, contact);
+    all.delete(except);
+    return [...all.values()]
+      .map((contact) => ({ contact, distance: distanceTo(key, identifiersOf(contact)) }))
+      .sort((a, b) => (a.distance < b.distance ? -1 : 1))
+      .slice(0, bucketSize)
+      .map(({ contact }) => contact);
+  }
+
+  #cardOf({ id, capacity, address }: Contact): MemberCard {
+    return { id, inc: 0, capacity, address };
+  }
+
+  meet({ id, inc, capacity, address }: MemberCard): void {
+    putLatest(this.#met, id, { id, inc, capacity, address }, MET_MAX);
+  }
+
+  met(id: AgentId): MemberCard | null {
+    return this.#met.get(id) ?? null;
+  }
+
+  /** The agent nearest to a key, which may be this one; null: it is being looked for. */
+  #leaderAt(key: Key): MemberCard | null {
+    const card = this.#locator.nearest(key);
+    if (!card) return null;
+    const { self, identifiersOf } = this.#s;
+    const isMine = distanceTo(key, this.#mine) < distanceTo(key, identifiersOf(card));
+    return isMine ? this.#cardOf(self) : card;
+  }
+
+  onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null {
+    if (message.type === 'IDLE_TOLD') return this.#tree.onTold(from, message, now.mono);
+    this.#tree.onAsk(from, message, now.mono);
+    return null;
+  }
+
+  survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[] {
+    return this.#tree.survey(me, this.#hood.ledPaths(), stateOf, now.mono);
+  }
+
+  get isComplete(): boolean {
+    return this.#tree.isComplete;
+  }
+
+  set isComplete(is: boolean) {
+    this.#tree.isComplete = is;
+  }
+
+  dependents(): readonly MemberCard[] {
+    return this.#tree.children(this.#s.self.id);
+  }
+
+  find(host: Host): MemberCard | null {
+    return this.#locator.find(host);
+  }
+
+  notThere(host: Host): void {
+    this.#locator.forget(host);
+  }
+
+  // ---- turns
+
+  pump(now: Instant): OverlayWork {
+    const greet = this.#due(this.#toGreet, now, (id) => this.#hood.expire(id)).filter((contact) => {
+      if (this.#hood.needs(this.#s.identifiersOf(contact))) return true;
+      this.#toGreet.delete(contact.id);
+      this.#hood.expire(contact.id);
+      return false;
+    });
+    const known = new Set([...this.#known.values()].map(({ contact }) => contact.address));
+    const first = this.#first.due(known, now.mono).map((address) => ({ id: '', address }));
+    const pinged: Peer[] = [
+      ...this.#due(this.#toPing, now, () => {}),
+      ...this.#table.pings(now.mono),
+      ...first,
+    ];
+    const { asks, failed, located, ended } = this.#locator.pump(now.mono);
+    for (const contact of failed) this.#table.failed(contact);
+    for (const key of ended) this.#table.lookedUp(key, now.mono);
+    if (this.#hood.joined) {
+      for (const key of this.#table.refreshes(now.mono, this.#s.random)) this.#locator.refresh(key);
+    }
+    const me = this.#aboutMe();
+    const ping: Message = { type: 'PING', ...me, answer: false };
+    const find = (key: Key): Message => ({ type: 'FIND_NODE', key: hexOf(key), ...me });
+    this.#hood.settle();
+    const isMoved = this.#hood.changes !== this.#seenChanges;
+    this.#seenChanges = this.#hood.changes;
+    return {
+      isMoved,
+      greet,
+      asks: this.#questions(now),
+      pings: [
+        ...pinged.map((to) => ({ to, message: ping })),
+        ...asks.map(({ to, key }) => ({ to, message: find(key) })),
+      ],
+      located,
+    };
+  }
+
+  /** Those to ask again, without those that have not answered for too long. */
+  #due(of: Map<AgentId, Hearsay>, now: Instant, expire: (id: AgentId) => void): Contact[] {
+    const due: Contact[] = [];
+    for (const [id, hearsay] of of) {
+      if (now.mono - hearsay.since >= this.#s.suspectAfterMs) {
+        of.delete(id);
+        expire(id);
+        this.#table.failed(hearsay.contact);
+      } else if (now.mono - hearsay.askedAt >= this.#s.heartbeatMs) {
+        hearsay.askedAt = now.mono;
+        due.push(hearsay.contact);
+      }
+    }
+    return due;
+  }
+
+  #questions(now: Instant): OverlayWork['asks'] {
+    const asked = new Map<string, number>();
+    const asks: { to: AgentId; message: Message }[] = [];
+    for (const { to, region } of this.#hood.questions()) {
+      const key = hexOf(region.bits);
+      const name = `${to} ${key}/${region.length}`;
+      const at = this.#asked.get(name) ?? -Infinity;
+      const isDue = now.mono - at >= this.#s.heartbeatMs / 2;
+      asked.set(name, isDue ? now.mono : at);
+      if (isDue) asks.push({ to, message: { type: 'REGION_ASK', key, length: region.length } });
+    }
+    this.#asked = asked;
+    return asks;
+  }
+
+  // ---- hosts
+
+  /** The preference lists over the placed agents, as far as they are known now. */
+  placement(placed: readonly RingMember[]): Assignment {
+    return new KnownLists(this.#hood.places(), new Set(placed.map(({ id }) => id)), this.#s.sha1);
+  }
+}
+
+function neighbourOf(id: AgentId, joined: boolean, known: Known): Neighbour {
+  const { identifiers, regions, complete } = known;
+  return { id, identifiers, joined, regions: [...regions], complete: [...complete] };
+}
+
+function hexOf(key: Key): string {
+  return key.toString(16).padStart(KEY_BITS / 4, '0');
+}
+
+function contactOf({ id, capacity, address }: MemberCard): Contact {
+  return { id, capacity, address };
+}

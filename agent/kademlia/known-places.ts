@@ -1,0 +1,123 @@
+// What an agent knows of the preference lists of hosts at one moment (docs/OVERLAY.md). It follows
+// from the regions of which the agent knows every member, and from the subtrees beside the paths to
+// them. Immutable, because the core compares the places before and after a change of the view.
+
+import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
+import { distanceTo } from './contact.ts';
+import type { Neighbour, NeighbourId } from './neighbour.ts';
+
+/** What an agent knows of the preference list of a host. */
+export type Place =
+  /** The first agents of the list, exactly: at least as many as decide, or all agents. */
+  | { readonly kind: 'known'; readonly order: readonly NeighbourId[] }
+  /** Another agent must be asked. */
+  | { readonly kind: 'elsewhere' }
+  /** This agent may be one of the first, and does not know it yet. */
+  | { readonly kind: 'unsure' };
+
+/** A member, with its place beside each path of this agent. */
+export interface Placed {
+  readonly neighbour: Neighbour;
+  /** By path: the levels at which its identifiers leave the path. */
+  readonly levels: readonly ReadonlySet<number>[];
+  /** By path: the highest of the levels. */
+  readonly depths: readonly number[];
+}
+
+/** The subtree beside a path at one level. `doubtful`: nobody is known in it, but it may be occupied. */
+export type Beside = 'empty' | 'occupied' | 'doubtful';
+
+/** A path of this agent: the way through the trie to one of its identifiers. */
+export interface KnownPath {
+  readonly key: Key;
+  /** Length of the prefix of the region that is completely known; `KEY_BITS`: none is. */
+  readonly length: number;
+  /** The subtrees beside the path, for each level above the region. */
+  readonly beside: readonly Beside[];
+}
+
+/** Whether the first agents of a host's preference list are in a path's region. */
+type Way =
+  /** They are the agents `before` the region, which are all known, and those in it. */
+  | { readonly kind: 'inside'; readonly before: readonly Neighbour[] }
+  | { readonly kind: 'elsewhere' }
+  | { readonly kind: 'doubtful' };
+
+export interface PlacesParts {
+  readonly me: { readonly id: NeighbourId; readonly joined: boolean };
+  readonly paths: readonly KnownPath[];
+  readonly members: readonly Placed[];
+  /** Joined agents of a region with which this agent still decides. */
+  readonly decides: number;
+}
+
+export class Places {
+  readonly #p: PlacesParts;
+
+  constructor(parts: PlacesParts) {
+    this.#p = parts;
+  }
+
+  /** What is known of the preference list of a host with this key. */
+  of(host: Key): Place {
+    const { paths, members, me, decides } = this.#p;
+    let isUnsure = false;
+    for (const [index, path] of paths.entries()) {
+      const way = this.#wayTo(path, index, host);
+      if (way.kind === 'doubtful') isUnsure = true;
+      if (way.kind !== 'inside') continue;
+      const inside = members.filter(({ depths }) => depths[index]! >= path.length);
+      const all = new Set([...way.before, ...inside.map(({ neighbour }) => neighbour)]);
+      const joined = [...all].filter((one) => one.joined).length + (me.joined ? 1 : 0);
+      if (path.length > 0 && joined < decides) return { kind: 'unsure' };
+      return { kind: 'known', order: this.#orderOf([...all], host) };
+    }
+    return { kind: isUnsure ? 'unsure' : 'elsewhere' };
+  }
+
+  /**
+   * Follows the subtrees that are nearest to a host. The way leads into the path's region if each
+   * subtree beside it is empty, or has so few agents that they all watch this one.
+   */
+  #wayTo({ key, length, beside }: KnownPath, index: number, host: Key): Way {
+    if (length === KEY_BITS) return { kind: 'doubtful' };
+    const before: Neighbour[] = [];
+    let isSure = true;
+    for (let level = commonPrefix(key, host); level < length; level++) {
+      if (bitAt(key, level) === bitAt(host, level) || beside[level] === 'empty') continue;
+      const few = this.fewBeside(index, level);
+      if (few) before.push(...few);
+      else if (beside[level] === 'occupied') return { kind: 'elsewhere' };
+      else isSure = false;
+    }
+    return isSure ? { kind: 'inside', before } : { kind: 'doubtful' };
+  }
+
+  /** All others beside the path at this level, if an agent there watches the subtree above it. */
+  fewBeside(index: number, level: number): readonly Neighbour[] | null {
+    const { key } = this.#p.paths[index]!;
+    const known: Neighbour[] = [];
+    // This agent may itself be there with another identifier.
+    let isShared = this.#p.paths.some(
+      (other) => other.length <= level && commonPrefix(other.key, key) === level,
+    );
+    for (const { neighbour, levels } of this.#p.members) {
+      if (!levels[index]!.has(level)) continue;
+      known.push(neighbour);
+      const { joined, identifiers, complete } = neighbour;
+      isShared ||=
+        joined &&
+        identifiers.some((one, i) => complete[i]! <= level && commonPrefix(one, key) === level);
+    }
+    return isShared ? known : null;
+  }
+
+  #orderOf(others: readonly Neighbour[], host: Key): NeighbourId[] {
+    const mine = this.#p.paths.map(({ key }) => key);
+    const all = [{ id: this.#p.me.id, identifiers: mine }, ...others];
+    return all
+      .map(({ id, identifiers }) => ({ id, distance: distanceTo(host, identifiers) }))
+      .sort((a, b) => (a.distance < b.distance ? -1 : 1))
+      .map(({ id }) => id);
+  }
+}

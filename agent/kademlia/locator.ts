@@ -1,0 +1,170 @@
+// Finds the owners of hosts that are not in this agent's neighbourhood, by look-ups of the hosts'
+// keys. A look-up never decides who owns a host: it finds the agent to which URLs are sent, and that
+// agent decides. Results are kept until their agent says that the host is not its own.
+
+import { type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
+import type { AgentId, Host, MemberCard } from '../core/protocol/messages.ts';
+import { putLatest } from '../core/protocol/put-latest.ts';
+import type { Contact, IdentifiersOf } from './contact.ts';
+import { Lookup } from './lookup.ts';
+
+export interface LocatorSettings {
+  readonly self: Contact;
+  readonly sha1: Sha1;
+  readonly identifiersOf: IdentifiersOf;
+  readonly bucketSize: number;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  /** The nearest agents that are known here. */
+  readonly nearest: (key: Key) => readonly Contact[];
+}
+
+/** A question for an agent: whom it knows nearest to the key. */
+export interface NodeQuestion {
+  readonly to: Contact;
+  readonly key: Key;
+}
+
+/** Hosts whose owners are remembered; beyond it the one that was located first is dropped. */
+const LOCATED_MAX = 65_536;
+/** Look-ups at a time. */
+const RUNNING_MAX = 16;
+/** Hosts that wait for a look-up; more are asked for again when their URLs are routed again. */
+const WAITING_MAX = 4096;
+/** More than a look-up asks: ten times `bucketSize`. */
+const ANSWERS_MAX = 1024;
+
+/** Begins the names of look-ups whose results are not kept; no host begins so. */
+const REFRESH = '~';
+
+interface Search {
+  readonly host: Host;
+  readonly key: Key;
+  readonly lookup: Lookup;
+  /**
+   * The incarnations of the agents that answered, as their answers show. An agent that was not
+   * asked can add itself. Bound: `ANSWERS_MAX`.
+   */
+  readonly cards: Map<AgentId, MemberCard>;
+}
+
+export class Locator {
+  readonly #s: LocatorSettings;
+  readonly #located = new Map<Host, MemberCard>();
+  /** By host, or by the name of a key that is not that of a host. */
+  readonly #waiting = new Map<string, Key | null>();
+  readonly #running = new Map<Key, Search>();
+
+  constructor(settings: LocatorSettings) {
+    this.#s = settings;
+  }
+
+  /** The agent that owns the host as far as is known; null: a look-up begins. */
+  find(host: Host): MemberCard | null {
+    return this.#located.get(host) ?? this.#seek(host, null);
+  }
+
+  /** The agent nearest to a key; null: a look-up begins. */
+  nearest(key: Key): MemberCard | null {
+    return this.#located.get(nameOf(key)) ?? this.#seek(nameOf(key), key);
+  }
+
+  /** Looks up a key only so that the routing table hears from the agents near it. */
+  refresh(key: Key): void {
+    this.#seek(`${REFRESH}${key}`, key);
+  }
+
+  #seek(name: string, key: Key | null): null {
+    if (this.#waiting.size < WAITING_MAX) this.#waiting.set(name, key);
+    return null;
+  }
+
+  /** The agent that was found does not own the host, or does not answer. */
+  forget(host: Host): void {
+    this.#located.delete(host);
+  }
+
+  forgetNearest(key: Key): void {
+    this.#located.delete(nameOf(key));
+  }
+
+  reset(): void {
+    this.#located.clear();
+    this.#waiting.clear();
+    this.#running.clear();
+  }
+
+  get isQuiet(): boolean {
+    return this.#waiting.size === 0 && this.#running.size === 0;
+  }
+
+  /** The answer of an agent that was asked. `from` is as it describes itself. */
+  answered(from: MemberCard, key: Key, named: readonly Contact[]): void {
+    const search = this.#running.get(key);
+    if (!search) return;
+    putLatest(search.cards, from.id, from, ANSWERS_MAX);
+    search.lookup.answered(from, named);
+  }
+
+  /**
+   * Continues the look-ups. Returns the questions to ask, the agents that did not answer, the hosts
+   * whose owners are known now, and the keys whose look-ups have ended.
+   */
+  pump(now: number): {
+    asks: NodeQuestion[];
+    failed: Contact[];
+    located: Host[];
+    ended: Key[];
+  } {
+    for (const [name, key] of this.#waiting) {
+      if (this.#running.size >= RUNNING_MAX) break;
+      this.#waiting.delete(name);
+      this.#begin(name, key ?? keyOf(name, this.#s.sha1));
+    }
+    const asks: NodeQuestion[] = [];
+    const failed: Contact[] = [];
+    const located: Host[] = [];
+    const ended: Key[] = [];
+    for (const { host, key, lookup, cards } of [...this.#running.values()]) {
+      const step = lookup.next(now);
+      failed.push(...step.failed);
+      asks.push(...step.asks.map((to) => ({ to, key })));
+      const { result } = lookup;
+      if (result === null) continue;
+      this.#running.delete(key);
+      ended.push(key);
+      if (host.startsWith(REFRESH)) continue;
+      const [first] = result.kind === 'nearest' ? result.nearest : [];
+      const card = first && cards.get(first.id);
+      if (!card) continue;
+      this.#keep(host, card);
+      if (!host.startsWith('#')) located.push(host);
+    }
+    return { asks, failed, located, ended };
+  }
+
+  #begin(host: Host, key: Key): void {
+    // It may have been asked for again while its look-up was running.
+    if (this.#located.has(host)) return;
+    if ([...this.#running.values()].some((one) => one.host === host)) return;
+    const { self, identifiersOf, bucketSize, concurrency, timeoutMs } = this.#s;
+    const lookup = new Lookup({
+      ...{ key, self: self.id, identifiersOf, bucketSize, concurrency, timeoutMs },
+      start: this.#s.nearest(key),
+      purpose: 'node',
+    });
+    this.#running.set(key, { host, key, lookup, cards: new Map() });
+  }
+
+  #keep(host: Host, card: MemberCard): void {
+    this.#located.set(host, card);
+    if (this.#located.size <= LOCATED_MAX) return;
+    const [first] = this.#located.keys();
+    this.#located.delete(first!);
+  }
+}
+
+/** No host has such a name. */
+function nameOf(key: Key): string {
+  return `#${key}`;
+}

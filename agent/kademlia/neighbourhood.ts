@@ -1,0 +1,345 @@
+// Which other agents this agent must know, and for which hosts it can decide alone (docs/OVERLAY.md).
+// Each identifier of this agent has a region: a subtree of the key space of which this agent knows
+// every member. A region is as small as possible with `size` joined members, so the state does not
+// grow with the cluster. For each level above the region this agent knows whether the subtree beside
+// its path is empty. From both it follows for which hosts the first members of the preference list
+// are all known here.
+
+import { commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
+import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from './contact.ts';
+import type { LedPath } from './idle-tree.ts';
+import { type Beside, type Placed, Places } from './known-places.ts';
+import type { Neighbour, NeighbourId } from './neighbour.ts';
+
+export interface NeighbourhoodSettings {
+  /** Joined members of a region at least, unless the whole cluster has fewer: m in the protocol. */
+  readonly size: number;
+  /** Joined members of a region with which this agent still decides: `backups + 2`. */
+  readonly decides: number;
+}
+
+/** The agents outside the view of which this agent has heard, e.g. in its routing table. */
+export interface Contacts {
+  hasIn(region: Prefix): boolean;
+}
+
+/** An answer to the question who is in a region. */
+export interface RegionAnswer {
+  /** For each bit of the region's prefix, whether its sender knows nobody beside that bit. */
+  readonly empty: readonly boolean[];
+}
+
+/** A question to a member: whom it knows in the region. */
+export interface Question {
+  readonly to: NeighbourId;
+  readonly region: Prefix;
+}
+
+interface Path {
+  readonly index: number;
+  readonly key: Key;
+  /** The levels at which this agent's other identifiers leave the path. */
+  readonly own: ReadonlySet<number>;
+  /** Length of the region that is completely known; `KEY_BITS`: only this agent is. */
+  complete: number;
+  /** Length of the region that is to be known; less than `complete` while it is being learned. */
+  target: number;
+  /** The answers of this region's members since the target or a level has changed. */
+  readonly answers: Map<NeighbourId, RegionAnswer>;
+  /** Levels above the region whose siblings are known to be empty. */
+  readonly empty: Set<number>;
+}
+
+export class Neighbourhood {
+  readonly #me: NeighbourId;
+  readonly #mine: readonly Key[];
+  readonly #settings: NeighbourhoodSettings;
+  readonly #contacts: Contacts;
+  readonly #members = new Map<NeighbourId, Placed>();
+  readonly #paths: readonly Path[];
+  /** Agents that were named in a region of this agent and have neither answered nor expired. */
+  readonly #named = new Map<NeighbourId, readonly Key[]>();
+  #joined = false;
+  /** Grows with each change on which `places` depends, except of the contacts. */
+  changes = 0;
+
+  constructor(
+    me: { readonly id: NeighbourId; readonly identifiers: readonly Key[] },
+    settings: NeighbourhoodSettings,
+    contacts: Contacts,
+  ) {
+    this.#me = me.id;
+    this.#mine = me.identifiers;
+    this.#settings = settings;
+    this.#contacts = contacts;
+    this.#paths = me.identifiers.map((key, index) => {
+      const own = new Set(me.identifiers.map((other) => commonPrefix(other, key)));
+      const region = { complete: KEY_BITS, target: 0 };
+      return { index, key, own, ...region, answers: new Map(), empty: new Set<number>() };
+    });
+  }
+
+  get joined(): boolean {
+    return this.#joined;
+  }
+
+  /** This agent has joined. Without members it is the first, and the whole space is its region. */
+  join(): void {
+    this.#joined = true;
+    if (this.#members.size === 0) for (const path of this.#paths) path.complete = 0;
+    this.#aim();
+  }
+
+  // ---- members
+
+  /** A member was added, or has described itself anew. */
+  put(neighbour: Neighbour): void {
+    const known = this.#members.get(neighbour.id);
+    if (known && isSame(known.neighbour, neighbour)) return;
+    const levels = known?.levels ?? this.#levelsOf(neighbour.identifiers);
+    const depths = known?.depths ?? levels.map((of) => Math.max(...of));
+    this.#members.set(neighbour.id, { neighbour, levels, depths });
+    this.#named.delete(neighbour.id);
+    for (const path of this.#paths) {
+      for (const level of levels[path.index]!) path.empty.delete(level);
+    }
+    this.#aim();
+  }
+
+  #levelsOf(identifiers: readonly Key[]): ReadonlySet<number>[] {
+    return this.#paths.map(({ key }) => new Set(identifiers.map((one) => commonPrefix(one, key))));
+  }
+
+  /** A member was removed, or this agent stops to watch it. */
+  remove(id: NeighbourId): void {
+    this.#members.delete(id);
+    for (const { answers } of this.#paths) answers.delete(id);
+    this.#aim();
+  }
+
+  get(id: NeighbourId): Neighbour | undefined {
+    return this.#members.get(id)?.neighbour;
+  }
+
+  *members(): Iterable<Neighbour> {
+    for (const { neighbour } of this.#members.values()) yield neighbour;
+  }
+
+  has(id: NeighbourId): boolean {
+    return this.#members.has(id);
+  }
+
+  /** The lengths of the regions that this agent watches, one for each of its identifiers. */
+  regions(): number[] {
+    return this.#paths.map(({ complete, target }) => Math.min(complete, target));
+  }
+
+  /** The lengths of the regions that this agent knows completely. */
+  completeRegions(): number[] {
+    return this.#paths.map(({ complete }) => complete);
+  }
+
+  /** Whether an agent lies in a region of this agent. */
+  needs(identifiers: readonly Key[]): boolean {
+    return this.#paths.some((path) => hasAny(identifiers, watched(path)));
+  }
+
+  /** Whether this agent lies in a region of the member. */
+  isNeededBy({ identifiers, regions }: Neighbour): boolean {
+    const mine = this.#paths.map(({ key }) => key);
+    return identifiers.some((key, i) => hasAny(mine, prefixOf(key, regions[i] ?? 0)));
+  }
+
+  // ---- regions
+
+  /** Another agent named an agent that is no member. Returns whether this agent must greet it. */
+  named(id: NeighbourId, identifiers: readonly Key[]): boolean {
+    if (id === this.#me || this.#members.has(id) || !this.needs(identifiers)) return false;
+    this.#named.set(id, identifiers);
+    return true;
+  }
+
+  /** A named agent has not answered for so long that it counts as absent. */
+  expire(id: NeighbourId): void {
+    this.#named.delete(id);
+  }
+
+  /** The questions whose answers are missing. */
+  questions(): Question[] {
+    const questions: Question[] = [];
+    for (const path of this.#paths) {
+      if (path.target >= path.complete && !this.#hasDoubt(path)) continue;
+      const region = watched(path);
+      for (const { id } of this.#inside(path, region.length)) {
+        if (!path.answers.has(id)) questions.push({ to: id, region });
+      }
+    }
+    return questions;
+  }
+
+  answered(id: NeighbourId, region: Prefix, answer: RegionAnswer): void {
+    if (!this.#members.has(id)) return;
+    for (const path of this.#paths) {
+      const { bits, length } = watched(path);
+      if (length === region.length && bits === region.bits) {
+        path.answers.set(id, answer);
+      }
+    }
+  }
+
+  /** Finishes regions whose members have all answered. Returns whether one has changed. */
+  settle(): boolean {
+    let changed = false;
+    // Before the join somebody must confirm that a region has no other members.
+    if (!this.#joined && this.#members.size === 0) return false;
+    for (const path of this.#paths) {
+      if (path.target >= path.complete && !this.#hasDoubt(path)) {
+        // Later questions need later answers.
+        path.answers.clear();
+        continue;
+      }
+      if (!this.#areAllIn(path)) continue;
+      path.complete = path.target;
+      path.empty.clear();
+      for (let level = 0; level < path.complete; level++) {
+        const answers = [...path.answers.values()];
+        if (!this.#isOccupied(path, level) && answers.every(({ empty }) => empty[level])) {
+          path.empty.add(level);
+        }
+      }
+      path.answers.clear();
+      changed = true;
+    }
+    if (changed) this.#aim();
+    return changed;
+  }
+
+  /** Whether all regions are known: a condition of the join. */
+  get isComplete(): boolean {
+    if (this.#members.size === 0) return true;
+    return this.#paths.every(
+      (path) => path.target >= path.complete && path.complete < KEY_BITS && !this.#hasDoubt(path),
+    );
+  }
+
+  /** The answer of this agent to a question. */
+  answerFor(region: Prefix): RegionAnswer {
+    return {
+      empty: Array.from({ length: region.length }, (_, level) => {
+        const sibling = siblingOf(region.bits, level);
+        const isHere = this.#paths.some(({ key }) => hasAny([key], sibling));
+        if (isHere || this.#contacts.hasIn(sibling)) return false;
+        return ![...this.members()].some(({ identifiers }) => hasAny(identifiers, sibling));
+      }),
+    };
+  }
+
+  #areAllIn(path: Path): boolean {
+    const region = watched(path);
+    for (const keys of this.#named.values()) if (hasAny(keys, region)) return false;
+    return this.#inside(path, region.length).every(({ id }) => path.answers.has(id));
+  }
+
+  /** What is known of the preference lists now. */
+  places(): Places {
+    return new Places({
+      me: { id: this.#me, joined: this.#joined },
+      paths: this.#paths.map((path) => ({
+        key: path.key,
+        length: path.complete,
+        beside: path.complete === KEY_BITS ? [] : this.#besides(path),
+      })),
+      members: [...this.#members.values()],
+      decides: this.#settings.decides,
+    });
+  }
+
+  /** The paths with all agents of their regions, for completion. */
+  ledPaths(): LedPath[] {
+    const places = this.places();
+    return this.#paths.map((path) => {
+      const inside = path.complete === KEY_BITS ? [] : this.#inside(path, path.complete);
+      const region = prefixOf(path.key, path.complete);
+      const all = [...inside.flatMap(({ identifiers }) => identifiers), ...this.#mine];
+      return {
+        key: path.key,
+        length: path.complete,
+        identifiers: all.filter((key) => isIn(key, region)),
+        agents: [this.#me, ...inside.map(({ id }) => id)],
+        beside: path.complete === KEY_BITS ? [] : this.#besides(path),
+        few: (level) => places.fewBeside(path.index, level)?.map(({ id }) => id) ?? null,
+      };
+    });
+  }
+
+  #besides(path: Path): Beside[] {
+    return Array.from({ length: path.complete }, (_, level) => {
+      if (path.empty.has(level)) return 'empty';
+      return this.#isOccupied(path, level) ? 'occupied' : 'doubtful';
+    });
+  }
+
+  /** A level above the region of which this agent does not know whether it is empty. */
+  #hasDoubt(path: Path): boolean {
+    for (let level = 0; level < path.complete && path.complete < KEY_BITS; level++) {
+      if (!path.empty.has(level) && !this.#isOccupied(path, level)) return true;
+    }
+    return false;
+  }
+
+  #isOccupied({ index, key, own }: Path, level: number): boolean {
+    if (own.has(level)) return true;
+    for (const { levels } of this.#members.values()) if (levels[index]!.has(level)) return true;
+    return this.#contacts.hasIn(siblingOf(key, level));
+  }
+
+  /** The members with an identifier that has so many bits in common with the path. */
+  #inside({ index }: Path, length: number): Neighbour[] {
+    const inside: Neighbour[] = [];
+    for (const { neighbour, depths } of this.#members.values()) {
+      if (depths[index]! >= length) inside.push(neighbour);
+    }
+    return inside;
+  }
+
+  /** Sets the targets for the present members. */
+  #aim(): void {
+    this.changes++;
+    for (const path of this.#paths) {
+      const length = this.#lengthWith(path, this.#settings.size);
+      if (length < path.complete) {
+        if (length !== path.target) path.answers.clear();
+        path.target = length;
+        continue;
+      }
+      path.target = length;
+      if (length === path.complete) continue;
+      for (let level = path.complete; level < length; level++) {
+        if (!this.#isOccupied(path, level)) path.empty.add(level);
+      }
+      path.complete = length;
+      path.answers.clear();
+    }
+  }
+
+  /** The length of the smallest region around the path with so many joined members. */
+  #lengthWith({ index }: Path, count: number): number {
+    const joined: number[] = this.#joined ? [KEY_BITS] : [];
+    for (const { neighbour, depths } of this.#members.values()) {
+      if (neighbour.joined) joined.push(depths[index]!);
+    }
+    if (joined.length < count) return 0;
+    return joined.sort((a, b) => b - a)[count - 1]!;
+  }
+}
+
+/** The region that is watched: the wider one while a wider one is being learned. */
+function watched({ key, complete, target }: Path): Prefix {
+  return prefixOf(key, Math.min(complete, target));
+}
+
+function isSame(a: Neighbour, b: Neighbour): boolean {
+  const isEqual = (x: readonly number[], y: readonly number[]) =>
+    x.length === y.length && x.every((length, i) => length === y[i]);
+  return a.joined === b.joined && isEqual(a.regions, b.regions) && isEqual(a.complete, b.complete);
+}

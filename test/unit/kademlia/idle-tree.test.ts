@@ -1,0 +1,495 @@
+// Two waves must show the same agents in the same idle periods. The cases use a space of two halves:
+// the agent 0 leads the whole space, and the agent 1 leads the half with the first bit set.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { IdleState } from '../../../agent/core/membership/overlay.ts';
+import type { MemberCard, Message } from '../../../agent/core/protocol/messages.ts';
+import { IdleTree, type LedPath } from '../../../agent/kademlia/idle-tree.ts';
+import { KEY_BITS } from '../../../assignment/identifiers.ts';
+import { keyOfBits } from './contacts.ts';
+
+type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
+type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;
+
+const suspectAfterMs = 1000;
+const BEAT_MS = 100;
+
+const cardOf = (id: string, inc = 1): MemberCard => {
+  return { id, inc, capacity: 1, address: `${id}:1` };
+};
+const hexOf = (bits: string) =>
+  keyOfBits(bits)
+    .toString(16)
+    .padStart(KEY_BITS / 4, '0');
+
+/** A path of a region with these bits, which has one identifier of each agent. */
+function pathOf(bits: string, agents: readonly string[], more: Partial<LedPath> = {}): LedPath {
+  return {
+    key: keyOfBits(bits),
+    length: bits.length,
+    identifiers: agents.map((_, i) => keyOfBits(`${bits}${'0'.repeat(8 - i)}${i > 0 ? '1' : ''}`)),
+    agents,
+    beside: Array.from({ length: bits.length }, () => 'occupied' as const),
+    few: () => null,
+    ...more,
+  };
+}
+
+/** Numbers texts, so that digests are small and can be predicted by none. */
+function digests() {
+  const known = new Map<string, bigint>();
+  return (text: string) => {
+    known.set(text, known.get(text) ?? BigInt(known.size + 1) * 1_000_003n);
+    return known.get(text)!;
+  };
+}
+
+class Stage {
+  readonly parents = new Map<string, MemberCard>();
+  readonly lost: bigint[] = [];
+  readonly states = new Map<string, IdleState>();
+  readonly tree: IdleTree;
+  paths: LedPath[];
+  now = 0;
+
+  constructor(paths: LedPath[], ids: readonly string[]) {
+    this.paths = paths;
+    for (const id of ids) this.set(id, {});
+    this.tree = new IdleTree({
+      digest: digests(),
+      nearest: (key) => this.parents.get(key.toString(2).padStart(KEY_BITS, '0')[0]!) ?? null,
+      notThere: (key) => this.lost.push(key),
+      suspectAfterMs,
+    });
+  }
+
+  set(id: string, more: Partial<IdleState>): void {
+    const old = this.states.get(id) ?? { id, inc: 1, counter: 1, idle: true, idleSince: 1 };
+    this.states.set(id, { ...old, ...more });
+  }
+
+  /** The next heartbeat of every agent. */
+  beat(me = '0'): { to: string; message: IdleAsk | IdleTold }[] {
+    this.now += BEAT_MS;
+    for (const [id, { counter }] of this.states) this.set(id, { counter: counter + 1 });
+    return this.#survey(me).map(({ to, message }) => ({ to: to.id, message }));
+  }
+
+  #survey(me: string) {
+    const stateOf = (id: string) => this.states.get(id) ?? null;
+    return this.tree.survey(this.states.get(me)!, this.paths, stateOf, this.now);
+  }
+
+  told(bits: string, more: Partial<IdleTold> = {}, from = cardOf('1')) {
+    return this.tree.onTold(
+      from,
+      {
+        ...{ type: 'IDLE_TOLD', key: hexOf(bits), length: bits.length, idle: true },
+        ...{ wave: '', sum: '0000000000000005', ...more },
+      },
+      this.now,
+    );
+  }
+
+  asked(bits: string, wave: string, length = bits.length, from = cardOf('0')) {
+    this.tree.onAsk(from, { type: 'IDLE_ASK', key: hexOf(bits), length, wave }, this.now);
+  }
+
+  /** The leader's beats, with the other half answering each wave with this sum. */
+  waves(count: number, sumOf: (wave: string) => string = () => '0000000000000005'): void {
+    for (let i = 0; i < count; i++) {
+      for (const { message } of this.beat()) {
+        this.told('1', { wave: message.wave, sum: sumOf(message.wave) });
+      }
+    }
+  }
+}
+
+/** The agent 0 with the agent 00 in its half leads the space. */
+function leader(): Stage {
+  const stage = new Stage([pathOf('0', ['0', '00'])], ['0', '00']);
+  stage.beat();
+  stage.told('1');
+  return stage;
+}
+
+describe('the leader of the whole space', () => {
+  it('alone in it, needs two waves', () => {
+    const stage = new Stage([pathOf('', ['0'])], ['0']);
+    for (let i = 0; i < 3; i++) stage.beat();
+    assert.equal(stage.tree.isComplete, false);
+    for (let i = 0; i < 3; i++) stage.beat();
+    assert.equal(stage.tree.isComplete, true);
+  });
+
+  it('finds that the crawl is complete when two waves agree', () => {
+    const stage = leader();
+    stage.waves(20);
+    assert.equal(stage.tree.isComplete, true);
+  });
+
+  it('asks each wave under another name', () => {
+    const stage = leader();
+    const names = new Set<string>();
+    stage.waves(20, (wave) => {
+      names.add(wave);
+      return '0000000000000005';
+    });
+    assert.ok(names.size >= 2);
+    for (const name of names) assert.match(name, /^0\.1\//);
+  });
+
+  it('does not begin before every subtree has reported, and each agent is idle', () => {
+    const silent = new Stage([pathOf('0', ['0', '00'])], ['0', '00']);
+    silent.waves(20);
+    assert.equal(silent.tree.isComplete, false);
+    const busy = leader();
+    busy.set('00', { idle: false });
+    busy.waves(20);
+    assert.equal(busy.tree.isComplete, false);
+    const below = leader();
+    for (let i = 0; i < 20; i++) {
+      for (const { message } of below.beat()) {
+        below.told('1', { wave: message.wave, idle: false });
+      }
+    }
+    assert.equal(below.tree.isComplete, false);
+    const unheard = leader();
+    unheard.states.delete('00');
+    unheard.waves(20);
+    assert.equal(unheard.tree.isComplete, false);
+  });
+
+  it('does not believe two waves with different sums', () => {
+    const stage = leader();
+    let asked = 0;
+    stage.waves(30, () => (++asked).toString(16).padStart(16, '0'));
+    assert.ok(asked > 4);
+    assert.equal(stage.tree.isComplete, false);
+  });
+
+  it('does not count an answer to an earlier wave', () => {
+    const stage = leader();
+    let first = '';
+    stage.waves(30, (wave) => {
+      first ||= wave;
+      return '0000000000000005';
+    });
+    assert.equal(stage.tree.isComplete, true);
+    const again = leader();
+    for (let i = 0; i < 30; i++) {
+      again.beat();
+      again.told('1', { wave: first });
+    }
+    assert.equal(again.tree.isComplete, false);
+  });
+
+  it('notices that an agent was replaced by another with the same number of idle periods', () => {
+    const stage = leader();
+    const waves = new Set<string>();
+    for (let i = 0, quiet = 0; i < 40; i++) {
+      const asks = stage.beat();
+      for (const { message } of asks) stage.told('1', { wave: message.wave });
+      for (const { message } of asks) waves.add(message.wave);
+      quiet = asks.length > 0 ? 0 : quiet + 1;
+      // The leader has waited for the second heartbeats of a wave, and has them all.
+      if (quiet !== 2) continue;
+      stage.states.delete('00');
+      const other = `00/${waves.size}`;
+      stage.set(other, {});
+      stage.paths = [pathOf('0', ['0', other])];
+    }
+    assert.ok(waves.size > 2);
+    assert.equal(stage.tree.isComplete, false);
+  });
+
+  it('notices an agent that started again or was busy between the waves', () => {
+    for (const change of ['inc', 'idleSince'] as const) {
+      const stage = leader();
+      let wave = 0;
+      stage.waves(30, () => {
+        stage.set('00', { [change]: ++wave });
+        return '0000000000000005';
+      });
+      assert.ok(wave > 4);
+      assert.equal(stage.tree.isComplete, false, change);
+    }
+  });
+
+  it('does not compare with a wave before it was busy, or before it led', () => {
+    for (const pause of ['busy', 'led'] as const) {
+      const stage = leader();
+      const waves = new Set<string>();
+      const until = (count: number) => {
+        while (waves.size < count && !stage.tree.isComplete) {
+          for (const { message } of stage.beat()) {
+            stage.told('1', { wave: message.wave });
+            waves.add(message.wave);
+          }
+        }
+      };
+      until(2);
+      const paths = [...stage.paths];
+      if (pause === 'busy') stage.set('0', { idle: false });
+      else stage.paths = [];
+      stage.beat();
+      stage.set('0', { idle: true });
+      stage.paths = paths;
+      stage.beat();
+      stage.told('1');
+      until(3);
+      for (let i = 0; i < 4 && waves.size < 4; i++) {
+        for (const { message } of stage.beat()) {
+          if (!waves.has(message.wave)) waves.add(message.wave);
+        }
+      }
+      assert.equal(stage.tree.isComplete, false, pause);
+    }
+  });
+
+  it('samples heartbeats that were sent after the wave had begun', () => {
+    const stage = leader();
+    const { counter } = stage.states.get('00')!;
+    for (let i = 0; i < 20; i++) {
+      stage.set('00', { counter });
+      for (const { message } of stage.beat()) stage.told('1', { wave: message.wave });
+    }
+    assert.equal(stage.tree.isComplete, false);
+  });
+
+  it('begins again when a wave stays without an answer, or a report is too old', () => {
+    const stage = leader();
+    const waves = new Set<string>();
+    for (let i = 0; i < 100; i++) {
+      for (const { message } of stage.beat()) waves.add(message.wave);
+      stage.told('1');
+    }
+    assert.ok(waves.size >= 2);
+    for (let i = 0; i < 11; i++) stage.beat();
+    assert.deepEqual(stage.beat(), []);
+    assert.deepEqual(stage.tree.children('me'), []);
+  });
+
+  it('forgets all after a reset', () => {
+    const stage = leader();
+    stage.waves(20);
+    stage.tree.reset();
+    assert.equal(stage.tree.isComplete, false);
+    stage.waves(3);
+    assert.deepEqual(stage.tree.children('me'), []);
+  });
+});
+
+/** The agent 1 with the agent 11 in its half reports to 0. */
+function reporter(): Stage {
+  const stage = new Stage([pathOf('1', ['1', '11'])], ['1', '11']);
+  stage.parents.set('0', cardOf('0'));
+  return stage;
+}
+
+describe('the leader of a subtree', () => {
+  it('reports to the agent nearest to the smallest key of the next larger subtree', () => {
+    const [sent] = reporter().beat('1');
+    assert.equal(sent!.to, '0');
+    const { type, key, length, wave } = sent!.message;
+    assert.deepEqual([type, key, length, wave], ['IDLE_TOLD', hexOf('1'), 1, '']);
+  });
+
+  it('reports nothing while an agent is busy, or its parent is not found', () => {
+    const stage = reporter();
+    stage.set('11', { idle: false });
+    assert.deepEqual(stage.beat('1'), []);
+    stage.set('11', { idle: true });
+    stage.parents.clear();
+    assert.deepEqual(stage.beat('1'), []);
+  });
+
+  it('answers a wave only after two further heartbeats of each agent', () => {
+    const stage = reporter();
+    stage.beat('1');
+    stage.asked('1', 'w');
+    const waves = [1, 2, 3].map(() => stage.beat('1')[0]!.message.wave);
+    assert.deepEqual(waves, ['', '', 'w']);
+  });
+
+  it('continues a wave when its parent only answers', () => {
+    const stage = reporter();
+    stage.beat('1');
+    stage.asked('1', 'w');
+    for (let i = 0; i < 2; i++) stage.beat('1');
+    stage.asked('1', '');
+    assert.equal(stage.beat('1')[0]!.message.wave, 'w');
+  });
+
+  it('gives a new parent as much time as the first', () => {
+    const stage = reporter();
+    for (let i = 0; i < 8; i++) stage.beat('1');
+    stage.parents.set('0', cardOf('00'));
+    for (let i = 0; i < 10; i++) stage.beat('1');
+    assert.deepEqual(stage.lost, []);
+    stage.beat('1');
+    assert.deepEqual(stage.lost, [0n]);
+  });
+
+  it('samples anew for another wave, and stops when the wave is too old', () => {
+    const stage = reporter();
+    stage.beat('1');
+    stage.asked('1', 'w');
+    for (let i = 0; i < 3; i++) stage.beat('1');
+    stage.asked('1', 'v');
+    assert.equal(stage.beat('1')[0]!.message.wave, '');
+    for (let i = 0; i < 2; i++) stage.beat('1');
+    assert.equal(stage.beat('1')[0]!.message.wave, 'v');
+    for (let i = 0; i < 10; i++) stage.beat('1');
+    for (let i = 0; i < 4; i++) assert.equal(stage.beat('1')[0]!.message.wave, '');
+  });
+
+  it('looks for another parent when this one never answers', () => {
+    const stage = reporter();
+    for (let i = 0; i < 10; i++) stage.beat('1');
+    assert.deepEqual(stage.lost, []);
+    stage.beat('1');
+    assert.deepEqual(stage.lost, [0n]);
+    for (let i = 0; i < 12; i++) {
+      stage.beat('1');
+      stage.asked('1', '');
+    }
+    assert.deepEqual(stage.lost, [0n]);
+  });
+
+  it('takes no answer and no wave from an agent to which it does not report', () => {
+    const stage = reporter();
+    for (let i = 0; i < 15; i++) {
+      const [sent] = stage.beat('1');
+      assert.equal(sent!.message.wave, '');
+      stage.asked('1', 'false', 1, cardOf('evil'));
+    }
+    assert.deepEqual(stage.lost, [0n]);
+  });
+
+  it('ignores waves for subtrees that it does not lead, also for the whole space', () => {
+    const stage = reporter();
+    stage.beat('1');
+    for (const bits of ['', '0', '01', '11', '1'.repeat(KEY_BITS)]) stage.asked(bits, 'false');
+    for (let i = 0; i < 5; i++) assert.equal(stage.beat('1')[0]!.message.wave, '');
+  });
+
+  it('asks the subtrees below it, and adds their sums', () => {
+    const stage = new Stage([pathOf('10', ['1'])], ['1']);
+    stage.parents.set('0', cardOf('0'));
+    assert.deepEqual(stage.beat('1'), [], 'the subtree 11 has not reported');
+    stage.told('11', {}, cardOf('11'));
+    stage.beat('1');
+    stage.asked('1', 'w');
+    const asks = stage.beat('1').filter(({ to }) => to === '11');
+    assert.deepEqual(
+      asks.map(({ message }) => [message.type, message.key, message.length, message.wave]),
+      [['IDLE_ASK', hexOf('11'), 2, 'w']],
+    );
+    const sums = [1n, 2n].map((sum) => {
+      stage.told('11', { wave: 'w', sum: sum.toString(16).padStart(16, '0') }, cardOf('11'));
+      for (let i = 0; i < 2; i++) stage.beat('1');
+      const sent = stage.beat('1').map(({ message }) => message);
+      return sent.flatMap((one) => (one.type === 'IDLE_TOLD' ? [BigInt(`0x${one.sum}`)] : []))[0]!;
+    });
+    assert.equal(sums[1]! - sums[0]!, 1n);
+  });
+});
+
+describe('an agent that leads a subtree and the next larger one', () => {
+  it('reports to itself, asks itself, and adds both sums, without a message', () => {
+    const stage = new Stage([pathOf('10', ['1']), pathOf('11', ['1'])], ['1']);
+    for (const id of ['0', '1']) stage.parents.set(id, cardOf(id));
+    assert.deepEqual(stage.beat('1'), [], 'its half 11 reports first');
+    const sums = new Map<string, string>();
+    for (let i = 0; i < 30; i++) {
+      const sent = stage.beat('1');
+      assert.deepEqual(
+        sent.map(({ to, message }) => [to, message.type, message.length]),
+        [['0', 'IDLE_TOLD', 1]],
+      );
+      for (const { message } of sent) sums.set(message.wave, (message as IdleTold).sum);
+      stage.asked('1', 'w');
+    }
+    const sum = (2n * 1_000_003n).toString(16).padStart(16, '0');
+    assert.equal(sums.get('w'), sum, 'its idle period, once for each half');
+    assert.deepEqual(stage.lost, [], 'it answers itself');
+  });
+
+  it('looks for another parent if it is found itself, but does not lead the larger one', () => {
+    const stage = reporter();
+    stage.parents.set('0', cardOf('1'));
+    for (let i = 0; i < 11; i++) assert.deepEqual(stage.beat('1'), []);
+    assert.deepEqual(stage.lost, [0n]);
+  });
+});
+
+describe('who leads a subtree', () => {
+  const sendsOf = (path: LedPath, me = '1') => {
+    const stage = new Stage([path], path.agents);
+    stage.parents.set('0', cardOf('0'));
+    stage.parents.set('1', cardOf('10'));
+    return stage.beat(me).map(({ message }) => message.length);
+  };
+
+  it('is the agent with the smallest identifier', () => {
+    assert.deepEqual(sendsOf(pathOf('1', ['1'])), [1]);
+    const smaller = { identifiers: [keyOfBits('11'), keyOfBits('1')] };
+    assert.deepEqual(sendsOf(pathOf('1', ['1', '11'], { ...smaller, key: keyOfBits('11') })), []);
+  });
+
+  it('is unknown while the region is, or a level beside the path is doubtful', () => {
+    assert.deepEqual(sendsOf(pathOf('1', ['1'], { length: KEY_BITS })), []);
+    assert.deepEqual(sendsOf(pathOf('1', ['1'], { beside: ['doubtful'] })), []);
+  });
+
+  it('is the leader of the larger subtree too, if the other side is empty', () => {
+    assert.deepEqual(sendsOf(pathOf('11', ['1'], { beside: ['occupied', 'empty'] })), [1]);
+    assert.deepEqual(sendsOf(pathOf('10', ['1'], { beside: ['occupied', 'empty'] })), [1]);
+    assert.deepEqual(sendsOf(pathOf('11', ['1'], { beside: ['empty', 'occupied'] })), [2]);
+  });
+
+  it('is nobody in a region whose few neighbours have all of it in theirs', () => {
+    assert.deepEqual(sendsOf(pathOf('1', ['1'], { few: () => ['0'] })), []);
+  });
+
+  it('has the few agents beside its path in its own sums', () => {
+    const stage = new Stage([pathOf('0', ['0'], { few: () => ['1'] })], ['0', '1']);
+    for (let i = 0; i < 8; i++) stage.beat();
+    assert.equal(stage.tree.isComplete, true);
+    const busy = new Stage([pathOf('0', ['0'], { few: () => ['1'] })], ['0', '1']);
+    busy.set('1', { idle: false });
+    for (let i = 0; i < 8; i++) busy.beat();
+    assert.equal(busy.tree.isComplete, false);
+  });
+});
+
+describe('reports of others', () => {
+  it('are answered only for subtrees of which this agent must know', () => {
+    const stage = leader();
+    assert.deepEqual(stage.told('1'), {
+      ...{ type: 'IDLE_ASK', key: hexOf('1'), length: 1, wave: '' },
+    });
+    for (const bits of ['', '0', '11', '00', '1'.repeat(KEY_BITS)]) {
+      assert.equal(stage.told(bits, {}, cardOf('evil')), null, `'${bits}'`);
+    }
+    assert.deepEqual(stage.tree.children('me'), [cardOf('1')]);
+  });
+
+  it('are not answered any more when another agent leads, so that the sender looks for it', () => {
+    const stage = leader();
+    stage.paths = [pathOf('0', ['0', '00'], { identifiers: [0n, 1n], key: 1n })];
+    stage.beat();
+    assert.equal(stage.told('1'), null);
+  });
+
+  it('count for the region, whatever other bits their keys have', () => {
+    const stage = new Stage([pathOf('0', ['0', '00'])], ['0', '00']);
+    stage.beat();
+    const key = 'f'.repeat(KEY_BITS / 4);
+    const message = { ...{ type: 'IDLE_TOLD' as const, key, length: 1, idle: true } };
+    stage.tree.onTold(cardOf('1'), { ...message, wave: '', sum: '0'.repeat(16) }, 0);
+    assert.deepEqual(stage.tree.children('me'), [cardOf('1')]);
+  });
+});

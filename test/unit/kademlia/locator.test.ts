@@ -1,0 +1,196 @@
+// Look-ups of the owners of hosts: what is remembered, for how long, and whom to believe.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { MemberCard } from '../../../agent/core/protocol/messages.ts';
+import { Locator } from '../../../agent/kademlia/locator.ts';
+import { keyOf } from '../../../assignment/identifiers.ts';
+import { sha1 } from '../assignment/sha1.ts';
+import { contactOf, idsOf, namedIdentifiers } from './contacts.ts';
+
+const timeoutMs = 100;
+const HOST = 'a.example';
+const KEY = keyOf(HOST, sha1);
+
+const cardOf = (id: string, inc = 1): MemberCard => ({ ...contactOf(id), inc });
+
+function locatorOf(nearest: readonly string[]) {
+  const starts = [...nearest];
+  const locator = new Locator({
+    self: contactOf('self'),
+    sha1,
+    identifiersOf: namedIdentifiers,
+    bucketSize: 4,
+    concurrency: 2,
+    timeoutMs,
+    nearest: () => starts.map((id) => contactOf(id)),
+  });
+  /** Lets every asked agent answer with these names. */
+  const run = (named: readonly string[] = [], inc = 1) => {
+    const located: string[] = [];
+    for (let i = 0; i < 10; i++) {
+      const step = locator.pump(0);
+      located.push(...step.located);
+      for (const { to, key } of step.asks) {
+        locator.answered(
+          cardOf(to.id, inc),
+          key,
+          named.map((id) => contactOf(id)),
+        );
+      }
+    }
+    return located;
+  };
+  return { locator, run, starts };
+}
+
+describe('the owner of a host', () => {
+  it('is looked for once, and known when the look-up has ended', () => {
+    const { locator, run } = locatorOf(['1', '0']);
+    assert.equal(locator.find(HOST), null);
+    assert.equal(locator.find(HOST), null);
+    assert.deepEqual(run(), [HOST]);
+    const first = locator.find(HOST);
+    assert.ok(first);
+    assert.deepEqual(run(), []);
+    assert.equal(locator.isQuiet, true);
+  });
+
+  it('is the nearest agent that answered, as it describes itself', () => {
+    const { locator, run } = locatorOf(['1', '0']);
+    locator.find(HOST);
+    run([], 7);
+    // The key of the host begins with this bit.
+    const bit = (KEY >> 159n).toString();
+    assert.deepEqual(locator.find(HOST), cardOf(bit, 7));
+  });
+
+  it('is not an agent that others name and that does not answer', () => {
+    const { locator } = locatorOf(['1']);
+    const near = KEY.toString(2).padStart(160, '0').slice(0, 20);
+    locator.find(HOST);
+    const answered = (id: string) => locator.answered(cardOf(id), KEY, [contactOf(near)]);
+    assert.deepEqual(idsOf(locator.pump(0).asks.map(({ to }) => to)), ['1']);
+    answered('1');
+    assert.deepEqual(idsOf(locator.pump(0).asks.map(({ to }) => to)), [near]);
+    const { failed } = locator.pump(timeoutMs);
+    assert.deepEqual(idsOf(failed), [near]);
+    locator.pump(timeoutMs);
+    assert.equal(locator.find(HOST)?.id, '1');
+  });
+
+  it('is looked for again after it was forgotten, because it moved or is not the owner', () => {
+    const { locator, run, starts } = locatorOf(['1']);
+    locator.find(HOST);
+    run();
+    locator.forget(HOST);
+    starts[0] = '0';
+    assert.equal(locator.find(HOST), null);
+    assert.deepEqual(run([], 2), [HOST]);
+    assert.deepEqual(locator.find(HOST), cardOf('0', 2));
+  });
+
+  it('stays unknown when nobody is known or nobody answers; a later search may find it', () => {
+    const { locator, run, starts } = locatorOf([]);
+    locator.find(HOST);
+    assert.deepEqual(run(), []);
+    assert.equal(locator.isQuiet, true);
+    starts.push('1');
+    locator.find(HOST);
+    locator.pump(0);
+    const { failed, located } = locator.pump(timeoutMs);
+    assert.deepEqual([idsOf(failed), located], [['1'], []]);
+    assert.equal(locator.isQuiet, true);
+    assert.equal(locator.find(HOST), null);
+    assert.deepEqual(run(), [HOST]);
+  });
+
+  it('is not believed from an agent that was not asked', () => {
+    const { locator } = locatorOf(['1']);
+    locator.answered(cardOf('0'), KEY, []);
+    locator.find(HOST);
+    locator.pump(0);
+    locator.answered(cardOf('0'), KEY, []);
+    assert.deepEqual(locator.pump(0).located, []);
+    assert.equal(locator.find(HOST), null);
+  });
+});
+
+describe('the agent nearest to a key', () => {
+  it('is found and forgotten apart from hosts, and is not reported as a host', () => {
+    const { locator, run } = locatorOf(['1']);
+    assert.equal(locator.nearest(5n), null);
+    assert.deepEqual(run(), []);
+    assert.equal(locator.nearest(5n)?.id, '1');
+    locator.forget('5');
+    assert.equal(locator.nearest(5n)?.id, '1');
+    locator.forgetNearest(5n);
+    assert.equal(locator.nearest(5n), null);
+  });
+});
+
+describe('limits', () => {
+  it('sixteen look-ups run at a time, and the others wait', () => {
+    const { locator, run } = locatorOf(['1']);
+    for (let i = 0; i < 40; i++) locator.find(`h${i}`);
+    assert.equal(locator.pump(0).asks.length, 16);
+    assert.equal(locator.pump(0).asks.length, 0);
+    locator.pump(timeoutMs);
+    assert.equal(run().length, 24);
+  });
+
+  it('a host that was found while it waited is not looked for again', () => {
+    const { locator } = locatorOf(['1']);
+    locator.find(HOST);
+    for (let i = 0; i < 15; i++) locator.find(`h${i}`);
+    locator.pump(0);
+    locator.find(HOST);
+    locator.answered(cardOf('1'), KEY, []);
+    assert.deepEqual(locator.pump(0).located, [HOST]);
+    assert.deepEqual(locator.pump(0).asks, []);
+  });
+
+  it('more than 4,096 hosts do not wait; they are found when they are asked for again', () => {
+    const { locator, run } = locatorOf(['1']);
+    for (let i = 0; i < 5000; i++) locator.find(`h${i}`);
+    let found = 0;
+    while (!locator.isQuiet) found += run().length;
+    assert.equal(found, 4096);
+    locator.find('h4999');
+    assert.deepEqual(run(), ['h4999']);
+  });
+
+  it('65,536 hosts are remembered, without those that were found first', () => {
+    const { locator, run } = locatorOf(['1']);
+    for (let i = 0; i < 65_537; ) {
+      for (let more = 0; more < 4000 && i < 65_537; more++) locator.find(`h${i++}`);
+      while (!locator.isQuiet) run();
+    }
+    assert.equal(locator.find('h0'), null);
+    assert.ok(locator.find('h1'));
+    assert.ok(locator.find('h65536'));
+  });
+
+  it('answers that were not asked for are not kept', () => {
+    const { locator, run } = locatorOf(['1']);
+    locator.find(HOST);
+    locator.pump(0);
+    for (let i = 0; i < 100; i++) locator.answered(cardOf('1', 9), BigInt(i), []);
+    locator.answered(cardOf('1', 2), KEY, []);
+    for (let i = 0; i < 100; i++) locator.answered(cardOf('1', 9), BigInt(i), []);
+    run();
+    assert.equal(locator.find(HOST)?.inc, 2);
+  });
+
+  it('nothing is left after a reset', () => {
+    const { locator, run } = locatorOf(['1']);
+    locator.find(HOST);
+    run();
+    locator.find('b.example');
+    locator.pump(0);
+    locator.find('c.example');
+    locator.reset();
+    assert.equal(locator.isQuiet, true);
+    assert.equal(locator.find(HOST), null);
+  });
+});
