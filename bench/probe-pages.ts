@@ -159,7 +159,7 @@ function followMessages(times: PageTimes): void {
   };
   const { onUrlsAck } = Routing.prototype;
   Routing.prototype.onUrlsAck = function (from, batch, notMine, now) {
-    end(sent, `urls ${from.card.id}/${batch}`, times.urlsMs, monotonicMs());
+    end(sent, `urls ${from}/${batch}`, times.urlsMs, monotonicMs());
     onUrlsAck.call(this, from, batch, notMine, now);
   };
 }

@@ -4,6 +4,7 @@
 // (`VisitsCalls`).
 
 import { FailureDetector } from '../../failure-detector/detector.ts';
+import type { Instant } from '../../failure-detector/instant.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
 import { Budgets } from './budgets/budgets.ts';
@@ -21,9 +22,12 @@ import { Completion } from './lifecycle/completion.ts';
 import { Shutdown } from './lifecycle/shutdown.ts';
 import { Gate } from './membership/gate.ts';
 import { type Changes, Membership } from './membership/membership.ts';
+import { Neighbours } from './membership/neighbours.ts';
 import { Outbound } from './membership/outbound.ts';
+import { FullView, type Overlay } from './membership/overlay.ts';
 import { RefusedClaims } from './membership/refused-claims.ts';
 import { View } from './membership/view.ts';
+import { Whereabouts } from './membership/whereabouts.ts';
 import { Operator } from './operator/operator.ts';
 import { Requeues } from './operator/requeues.ts';
 import { Aborts } from './ownership/aborts.ts';
@@ -53,6 +57,8 @@ export interface CoreParts {
   /** Whether the scope of the config allows requests for the URL. */
   readonly inScope: (host: Host, item: UrlItem) => boolean;
   readonly seeds: readonly UrlItem[];
+  /** Which agents this one must know; absent: all. */
+  readonly overlay?: Overlay;
   /** Stores the operator's directives. */
   readonly directives: DirectiveStore;
   /** Builds the visits, which consult these parts before each request. */
@@ -75,6 +81,8 @@ interface CoreHooks {
    * directives.
    */
   areHostsSettled(): boolean;
+  /** The preference lists have changed although the members have not. */
+  moved(now: Instant): void;
   /** Checks all hosts again, some in each turn. */
   lookAtHosts(): void;
 }
@@ -83,6 +91,7 @@ export type Assembly = ReturnType<typeof assemble>;
 
 type Members = ReturnType<typeof assembleMembers>;
 type Hosts = ReturnType<typeof assembleHosts>;
+type Limits = ReturnType<typeof assembleLimits>;
 
 /** What is called of the visits by parts that the visits themselves need. */
 type VisitsCalls = Pick<
@@ -100,7 +109,9 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     robotsReported: (host, origin, word, now) => visits.robotsReported(host, origin, word, now),
   };
   const members = assembleMembers(parts, hooks);
-  const hosts = assembleHosts(parts, hooks, members, calls);
+  const placed = assembleHosts(parts, hooks, members, calls);
+  const limits = assembleLimits(parts, hooks, members, placed, calls);
+  const hosts = Object.assign(placed, limits);
   const { right, budgets, asks } = hosts;
   const visits = parts.visits(right, members.directives, members.events, budgets, asks);
   return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts, visits));
@@ -117,25 +128,30 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
   const lease = new Lease({ leaseMs: settings.leaseMs });
   const stall = new StallWatch({ leaseMs: settings.leaseMs });
   const { changes } = hooks;
+  const overlay = parts.overlay ?? new FullView();
   const membership = new Membership({
     settings,
     view,
     outbound,
+    overlay,
     detector,
     lease,
     store,
-    directives: directives,
+    directives,
     refused,
     changes,
   });
-  const gate = new Gate({ settings, view, outbound, refused, membership });
+  const whereabouts = new Whereabouts(view, overlay);
+  const gate = new Gate({ settings, view, outbound, refused, overlay, membership });
   const backlog = new Backlog(parts.slice);
-  const completion = new Completion(settings, view);
+  const completion = new Completion(settings, view, overlay);
   return {
     view,
     events,
     refused,
     outbound,
+    overlay,
+    whereabouts,
     directives,
     detector,
     lease,
@@ -149,8 +165,8 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
 
 /** The hosts that this agent may request, the copies of their rows, and the exchange of URLs. */
 function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, calls: VisitsCalls) {
-  const { settings, store, effects, hostOf, admit } = parts;
-  const { view, events, outbound, refused, directives, lease, backlog, completion } = members;
+  const { settings, store, hostOf, admit } = parts;
+  const { view, outbound, refused, directives, lease, backlog, overlay, whereabouts } = members;
   const handOff = new HandOff(settings, view, outbound, refused);
   const delayOf = (host: Host) => Math.max(directives.delayOf(host), store.delayOf(host));
   const right = new FetchRight(settings, view, lease, handOff, delayOf);
@@ -163,6 +179,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
     settings,
     store,
     view,
+    whereabouts,
     outbound,
     seen,
     settlement,
@@ -171,15 +188,59 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
     hostOf,
     backlog,
   });
+  const { membership } = members;
+  const neighbours = new Neighbours({
+    overlay,
+    view,
+    outbound,
+    membership,
+    handOff,
+    moved: (now) => hooks.moved(now),
+    located: (hosts) => routing.located(hosts),
+  });
   const seeds = new Seeds(parts.seeds, routing, settings);
   const known = new UrlAnnouncements(settings, view, outbound, seen);
-  const inbox = new Inbox({ view, outbound, copies: replication, hostOf, routing, known, refused });
+  const inbox = new Inbox({
+    view,
+    isPartial: overlay.isPartial,
+    outbound,
+    copies: replication,
+    hostOf,
+    routing,
+    known,
+    refused,
+  });
+  return {
+    handOff,
+    right,
+    replication,
+    intake,
+    settlement,
+    holdBack,
+    seen,
+    routing,
+    neighbours,
+    seeds,
+    known,
+    inbox,
+  };
+}
+
+/** What limits requests across hosts and agents. */
+function assembleLimits(
+  { settings, store, effects, hostOf }: CoreParts,
+  hooks: CoreHooks,
+  { view, events, outbound, directives, completion, whereabouts }: Members,
+  { routing, right, handOff }: Hosts,
+  calls: VisitsCalls,
+) {
   const asks = new RemoteRobots({
     settings,
     view,
+    whereabouts,
     outbound,
     hostOf,
-    directives: directives,
+    directives,
     store,
     routing,
     activity: () => completion.activity(),
@@ -197,43 +258,26 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
     visits: calls,
   });
   const aborts = new Aborts({ settings, effects, events, right, budgets });
-  return {
-    handOff,
-    right,
-    replication,
-    intake,
-    settlement,
-    holdBack,
-    seen,
-    routing,
-    seeds,
-    known,
-    inbox,
-    asks,
-    budgets,
-    aborts,
-  };
+  return { asks, budgets, aborts };
 }
 
 /** Responses, moving and requeued hosts, and how the agent ends. */
 function assembleCrawl(
-  parts: CoreParts,
+  { settings, store, effects, hostOf, admit, inScope }: CoreParts,
   hooks: CoreHooks,
   members: Members,
-  hosts: Hosts,
+  hosts: Hosts & Limits,
   visits: Visits,
 ) {
-  const { settings, store, effects, hostOf, admit, inScope } = parts;
-  const { view, events, outbound, directives, detector, backlog, refused, completion } = members;
+  const { view, events, outbound, directives, backlog, completion } = members;
   const { handOff, right, replication, settlement, routing, budgets, aborts } = hosts;
-  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
   const requeues = new Requeues({
     settings,
     store,
     view,
     visits,
     lookAtHosts: () => hooks.lookAtHosts(),
-    directives: directives,
+    directives,
     admit,
     inScope,
   });
@@ -257,7 +301,8 @@ function assembleCrawl(
     events,
     effects,
     view,
-    detector,
+    overlay: members.overlay,
+    detector: members.detector,
     outbound,
     handOff,
     moves,
@@ -268,7 +313,7 @@ function assembleCrawl(
     isIdle: () => hooks.isIdle(),
   });
   const operator = new Operator({
-    directives: directives,
+    directives,
     store,
     effects,
     events,
@@ -281,8 +326,9 @@ function assembleCrawl(
     copies: replication,
     requeues,
     aborts,
-    refused,
-    shutdown: shutdown,
+    refused: members.refused,
+    shutdown,
   });
+  const arrivals = new Arrivals({ settings, backlog, visits, routing, settlement, aborts });
   return { visits, arrivals, requeues, moves, shutdown, operator };
 }

@@ -8,6 +8,7 @@ import type { Instant } from '../../failure-detector/instant.ts';
 import { type Assembly, assemble, type CoreParts } from './assembly.ts';
 import type { Destination } from './budgets/address-permits.ts';
 import type { HandOff } from './hand-off/hand-off.ts';
+import type { MemberMessage } from './membership/gate.ts';
 import type { Removal } from './membership/membership.ts';
 import type { Member } from './membership/view.ts';
 import type { Operator } from './operator/operator.ts';
@@ -16,15 +17,13 @@ import type { Store } from './protocol/core-store.ts';
 import type { Effects } from './protocol/effects.ts';
 import type { AgentId, Envelope, Host, Incarnation, Message } from './protocol/messages.ts';
 import type { Outcome } from './protocol/outcome.ts';
+import { isOverlayMessage } from './protocol/overlay-messages.ts';
 import type { Part } from './protocol/part.ts';
 import { IDENTIFIERS_MAX, putLatest } from './protocol/put-latest.ts';
 import type { CoreSettings } from './protocol/settings.ts';
-import { type CoreSnapshot, membersAt } from './snapshot.ts';
+import { type CoreSnapshot, snapshotOf } from './snapshot.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
-
-/** Milliseconds that a start waits for agents it must meet; they may be started one by one by hand. */
-const AWAIT_MS_MAX = 60_000;
 
 export class Core {
   readonly #settings: CoreSettings;
@@ -46,6 +45,10 @@ export class Core {
     this.#effects = parts.effects;
     this.#p = assemble(parts, {
       isIdle: () => this.#isIdle(),
+      moved: (now) => {
+        this.#p.view.moved();
+        this.#viewChanged(now);
+      },
       areHostsSettled: () => {
         const { handOff, moves, requeues, operator } = this.#p;
         return [handOff, moves, requeues, operator].every(({ isQuiet }) => isQuiet);
@@ -59,6 +62,8 @@ export class Core {
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.shutdown.end(5, message),
         impostor: (inc) => this.#p.shutdown.endAsImpostor(inc),
+        parted: (member, now) => this.#parted(member, now),
+        isHandingOver: (member) => this.#p.handOff.isWith(member.card.id),
       },
     });
     this.#parts = this.#inOrder();
@@ -77,6 +82,7 @@ export class Core {
           if (!shutdown.isAboutToGo(now)) membership.pump(now);
         },
       },
+      p.neighbours,
       { pump: (now) => this.#tryJoin(now) },
       // Rights are withdrawn before new work begins.
       { pump: (now) => p.aborts.judge(visits.open(), now) },
@@ -140,11 +146,13 @@ export class Core {
 
   #receive(envelope: Envelope, now: Instant, relayed: boolean): void {
     const { message, from, to } = envelope;
-    if (to.id !== this.#settings.id) {
+    // A PING to an endpoint whose agent is not known yet has no addressee.
+    if (to.id !== this.#settings.id && !(message.type === 'PING' && to.id === '')) {
       if (message.type !== 'HELLO') return;
       return this.#p.refused.refuse(from.id, 'hello', `it calls this agent ${to.id}`, now);
     }
     if (!this.#p.gate.admits(envelope, now)) return;
+    if (isOverlayMessage(message)) return this.#p.neighbours.onMessage(from, message, now);
     switch (message.type) {
       case 'HELLO':
         this.#p.membership.onHello(envelope, message, now);
@@ -160,9 +168,19 @@ export class Core {
         return this.#p.membership.onWelcome(from.id, message, now);
       case 'COMPLETE':
         return this.#p.shutdown.onComplete(from.id);
+      case 'ROBOTS_ASK':
+      case 'ROBOTS_TOLD':
+        return this.#p.asks.onMessage(from.id, message, now);
+      case 'URLS':
+        this.#p.completion.activity();
+        return this.#p.inbox.onUrls(this.#p.neighbours.cardOf(from)!, message, now);
+      case 'URLS_ACK':
+        return this.#p.routing.onUrlsAck(from.id, message.batch, message.notMine, now);
+      case 'BATCH_REFUSED':
+        return this.#p.routing.onBatchRefused(from.id, message.batch, message.reason, now);
       default: {
         const member = this.#p.view.get(from.id);
-        if (member) this.#onMemberMessage(member, envelope, now);
+        if (member) this.#onMemberMessage(member, message, now);
       }
     }
   }
@@ -176,12 +194,14 @@ export class Core {
     this.#p.operator.heard(member, beat.orders);
   }
 
-  #onMemberMessage(member: Member, envelope: Envelope, now: Instant): void {
-    const { message } = envelope;
+  #onMemberMessage(member: Member, message: MemberMessage, now: Instant): void {
     const p = this.#p;
     switch (message.type) {
       case 'LIST':
         return this.#onList(member, message, now);
+      case 'LIST_ASK':
+        if (!p.handOff.isGivingTo(member.card.id)) p.moves.added(member, now);
+        return;
       case 'LIST_ACK':
         return p.handOff.onListAck(member, message.list, message.part);
       case 'YIELD':
@@ -198,15 +218,8 @@ export class Core {
           p.settlement.progressed(host);
         }
         return;
-      case 'URLS':
-        p.completion.activity();
-        return p.inbox.onUrls(member, message, now);
       case 'KNOWN':
         return p.known.onAnnounced(member, message);
-      case 'URLS_ACK':
-        return p.routing.onUrlsAck(member, message.batch, message.notMine, now);
-      case 'BATCH_REFUSED':
-        return p.routing.onBatchRefused(member, message.batch, message.reason, now);
       case 'SLOT_ASK':
       case 'SLOT_GRANT':
       case 'SLOT_END':
@@ -215,21 +228,12 @@ export class Core {
       case 'COUNT':
       case 'COUNTED':
         return p.budgets.onMessage(member.card, message, now);
-      case 'ROBOTS_ASK':
-      case 'ROBOTS_TOLD':
-        return p.asks.onMessage(member.card.id, message, now);
       case 'ORDERS':
         return p.operator.onDirectives(member.card.id, message.orders, now);
       case 'LEAVE':
         return p.membership.remove(member, 'leave', now);
       case 'RELAY':
         return this.#onRelay(member, message, now);
-      case 'HELLO':
-      case 'PROBE':
-      case 'WELCOME':
-      case 'REFUSED':
-      case 'HEARTBEAT':
-      case 'COMPLETE':
       case 'CONTROL':
       case 'CONTROL_ACK':
         return;
@@ -339,6 +343,16 @@ export class Core {
     this.#p.events.record(now.mono, why, { agent: id, incarnation: inc, silentMs });
   }
 
+  /** The member is alive, but this agent and it need not know each other any more. */
+  #parted({ card }: Member, now: Instant): void {
+    this.#effects.push({ type: 'forget-peer', id: card.id });
+    this.#p.shutdown.forget(card.id);
+    this.#p.handOff.forget(card.id);
+    this.#p.replication.forget(card.id);
+    this.#p.replication.invalidateAll();
+    this.#viewChanged(now);
+  }
+
   #viewChanged(now: Instant): void {
     for (const part of this.#parts) part.viewChanged?.(now);
     this.#p.visits.wakeAll();
@@ -427,8 +441,12 @@ export class Core {
 
   #tryJoin(now: Instant): void {
     if (this.#p.view.joined || this.#p.handOff.owedAny()) return;
-    if (!this.#p.membership.allMet(now)) return this.#endForlorn(now);
+    if (!this.#p.membership.allMet(now)) {
+      return this.#p.shutdown.endForlorn(this.#p.membership.awaited, now.mono - this.#startedAt);
+    }
     this.#p.view.joined = true;
+    this.#p.overlay.joined();
+    this.#p.view.moved();
     this.#p.shutdown.joined();
     // Without members, nobody can report that the crawl completed while this agent was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
@@ -446,25 +464,19 @@ export class Core {
     this.#beat(now);
   }
 
-  /** Ends the process if awaited agents stay away: without them no lost state can be restored. */
-  #endForlorn(now: Instant): void {
-    const missing = this.#p.membership.awaited;
-    if (missing.length === 0 || now.mono - this.#startedAt < AWAIT_MS_MAX) return;
-    const reason =
-      `${missing.join(', ')} did not join within ${AWAIT_MS_MAX / 1000} s, but a state must be ` +
-      'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
-      'each machine)';
-    this.#p.shutdown.end(5, reason);
-  }
-
   #beat(now: Instant): void {
     if (this.#heartbeatAt !== -Infinity && !this.#p.view.joined) this.#p.membership.greet();
     this.#heartbeatAt = now.mono;
     this.#beatAfterMs = this.#settings.heartbeatMs;
-    const counter = this.#p.membership.nextCounter();
+    const counter = this.#p.membership.heartbeats.nextCounter();
     const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
-    this.#p.membership.beat({ idle, idleSince, viewHash, gen: this.#store.generation() }, now);
+    this.#p.membership.heartbeats.beat(
+      { idle, idleSince, viewHash, gen: this.#store.generation() },
+      now,
+    );
+    const me = { id: this.#settings.id, inc: this.#p.outbound.inc, counter, idle, idleSince };
+    this.#p.neighbours.beat(me, now);
     this.#p.shutdown.tellComplete();
   }
 
@@ -476,25 +488,7 @@ export class Core {
   }
 
   snapshot(now: Instant): CoreSnapshot {
-    return {
-      id: this.#settings.id,
-      incarnation: this.#p.outbound.inc,
-      joined: this.#p.view.joined,
-      lifecycle: this.#p.shutdown.state,
-      idle: this.#isIdle(),
-      paused: this.#p.directives.paused,
-      members: membersAt(this.#p.view, now),
-      openRequests: this.#p.visits.openCount(),
-      queued: this.#store.owned().queued,
-      outbox: this.#store.outboxCount(),
-      unsettled: this.#p.settlement.count,
-      fetched: this.#p.settlement.fetched,
-      unanswered: this.#p.inbox.count,
-      copyLag: this.#p.replication.lag(),
-      handOff: this.#p.handOff.counts(),
-      budgets: this.#p.budgets.snapshot(),
-      refused: this.#p.refused.sums(),
-      recent: this.#p.events.recent(now.mono),
-    };
+    const { id } = this.#settings;
+    return snapshotOf(this.#p, this.#store, { id, idle: this.#isIdle() }, now);
   }
 }

@@ -2,10 +2,12 @@
 // state of its process (agent/monitor/agent-status.ts).
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Assembly } from './assembly.ts';
 import type { BudgetsSnapshot } from './budgets/budgets.ts';
 import type { LifecycleState } from './lifecycle/shutdown.ts';
 import type { RefusedSum } from './membership/refused-claims.ts';
 import type { View } from './membership/view.ts';
+import type { Store } from './protocol/core-store.ts';
 import type { RecentEvent } from './protocol/event-log.ts';
 import type { AgentId, Incarnation } from './protocol/messages.ts';
 
@@ -45,7 +47,7 @@ export interface CoreSnapshot {
   readonly recent: readonly RecentEvent[];
 }
 
-export function membersAt(view: View, now: Instant): CoreSnapshot['members'] {
+function membersAt(view: View, now: Instant): CoreSnapshot['members'] {
   return [...view.members()].map((m) => ({
     ...m.card,
     joined: m.joined,
@@ -53,4 +55,32 @@ export function membersAt(view: View, now: Instant): CoreSnapshot['members'] {
     silentMs: Math.round(now.mono - m.heardAt),
     relayed: !m.hearsMe,
   }));
+}
+
+export function snapshotOf(
+  parts: Assembly,
+  store: Store,
+  { id, idle }: Pick<CoreSnapshot, 'id' | 'idle'>,
+  now: Instant,
+): CoreSnapshot {
+  const { view, settlement } = parts;
+  return {
+    ...{ id, idle },
+    incarnation: parts.outbound.inc,
+    joined: view.joined,
+    lifecycle: parts.shutdown.state,
+    paused: parts.directives.paused,
+    members: membersAt(view, now),
+    openRequests: parts.visits.openCount(),
+    queued: store.owned().queued,
+    outbox: store.outboxCount(),
+    unsettled: settlement.count,
+    fetched: settlement.fetched,
+    unanswered: parts.inbox.count,
+    copyLag: parts.replication.lag(),
+    handOff: parts.handOff.counts(),
+    budgets: parts.budgets.snapshot(),
+    refused: parts.refused.sums(),
+    recent: parts.events.recent(now.mono),
+  };
 }

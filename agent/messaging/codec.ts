@@ -18,8 +18,8 @@ import {
   PAYLOAD_BYTES_MAX,
   QUICK_BRACKETS,
   WIRE_VERSION,
-} from './limits.ts';
-import { type Rejected, validateEnvelope } from './validate.ts';
+} from './checks/limits.ts';
+import { type Rejected, validateEnvelope } from './checks/validate.ts';
 
 const JSON_PLAIN = 0;
 const JSON_DEFLATED = 1;

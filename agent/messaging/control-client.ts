@@ -3,8 +3,8 @@
 
 import { Dealer } from 'zeromq';
 import type { ControlVerb } from '../core/protocol/messages.ts';
+import { FRAME_BYTES_MAX } from './checks/limits.ts';
 import { decodeFrame, encodeEnvelope } from './codec.ts';
-import { FRAME_BYTES_MAX } from './limits.ts';
 
 /** `message` is a sentence for the user. */
 export type AgentAnswer =

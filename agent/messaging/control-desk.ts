@@ -4,8 +4,8 @@
 // therefore cannot exhaust memory.
 
 import type { AgentId, ControlVerb, Envelope, Message } from '../core/protocol/messages.ts';
+import { CONTROL_PENDING_MAX, CONTROL_REPLY_MAX_MS, REPLIES_MAX } from './checks/limits.ts';
 import { encodeEnvelope } from './codec.ts';
-import { CONTROL_PENDING_MAX, CONTROL_REPLY_MAX_MS, REPLIES_MAX } from './limits.ts';
 import type { RefusedFrame } from './refusals.ts';
 
 export interface ControlRequest {

@@ -4,8 +4,8 @@
 
 import { parseHostPattern } from '../../config/values/host.ts';
 import type { ControlVerb, Directive } from '../core/protocol/messages.ts';
-import { DELAY_MS_MAX, HOST_CHARS_MAX } from './limits.ts';
-import { isDirective } from './validate.ts';
+import { DELAY_MS_MAX, HOST_CHARS_MAX } from './checks/limits.ts';
+import { isDirective } from './checks/validate.ts';
 
 /** The argument that revokes a directive, in place of a value. */
 export const TAKEN_BACK = 'off';

@@ -3,7 +3,7 @@
 // are dropped here.
 
 import type { MessageType } from '../core/protocol/messages.ts';
-import { BULK_BYTES_MAX, CONTROL_BYTES_MAX, CONTROL_FRAMES_MAX } from './limits.ts';
+import { BULK_BYTES_MAX, CONTROL_BYTES_MAX, CONTROL_FRAMES_MAX } from './checks/limits.ts';
 
 /** `bulk`: LIST, URLS and ROWS; `control`: heartbeats, acknowledgements and the like. */
 export type Lane = 'control' | 'bulk';

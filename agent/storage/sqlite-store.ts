@@ -14,14 +14,7 @@ import type {
   Store,
 } from '../core/protocol/core-store.ts';
 import type { EventDetail, EventKind } from '../core/protocol/event-log.ts';
-import type {
-  AgentId,
-  Host,
-  Incarnation,
-  RowEvent,
-  RowsItem,
-  UrlItem,
-} from '../core/protocol/messages.ts';
+import type { AgentId, Host, Incarnation, RowsItem, UrlItem } from '../core/protocol/messages.ts';
 import type { ArchivedAt } from '../core/protocol/outcome.ts';
 import type {
   FormHop,
@@ -268,13 +261,8 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#rows.takeChanged();
   }
 
-  rowEvents(
-    host: Host,
-    after: number,
-    max: number,
-    arrivesBy: number,
-  ): { events: RowEvent[]; to: number } {
-    return this.#rows.events(host, after, max, arrivesBy);
+  rowEvents(...args: Parameters<Store['rowEvents']>) {
+    return this.#rows.events(...args);
   }
 
   trimRowEvents(host: Host, upTo: number): void {
@@ -366,6 +354,10 @@ export class SqliteStore implements Store, FrontierStore {
 
   rerouteOutbox(id: number, owner: AgentId): void {
     this.#outbox.reroute(id, owner);
+  }
+
+  rerouteHost(host: Host, from: AgentId, to: AgentId): void {
+    this.#outbox.rerouteHost(host, from, to);
   }
 
   removeFromOutbox(ids: readonly number[]): void {

@@ -13,6 +13,12 @@ export function disagreements(standings: readonly Standing[]): string[] {
   const offences: string[] = [];
   const views = new Set(standings.map(viewOf));
   if (views.size > 1) offences.push(`views differ: ${[...views].join(' | ')}`);
+  return [...offences, ...waiting(standings)];
+}
+
+/** Agents that have not joined, or wait for lists. */
+export function waiting(standings: readonly Standing[]): string[] {
+  const offences: string[] = [];
   for (const { id, joined, handOff } of standings) {
     if (!joined) offences.push(`${id} has not joined`);
     if (handOff.owed > 0) offences.push(`${id} still waits for ${handOff.owed} lists`);

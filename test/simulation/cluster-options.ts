@@ -4,6 +4,7 @@
 import type { PageRequest } from '../../agent/core/protocol/effects.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
+import type { KademliaPlan } from './kademlia-plan.ts';
 import type { Weather } from './network.ts';
 import type { OddPages } from './odd-pages.ts';
 import type { Random } from './random.ts';
@@ -46,4 +47,6 @@ export interface ClusterOptions {
   readonly sliceUnits?: number;
   /** Whether to keep the messages that were sent, for tests that inspect them. */
   readonly keepSent?: boolean;
+  /** The agents form the Kademlia overlay instead of the ring. */
+  readonly kademlia?: KademliaPlan;
 }

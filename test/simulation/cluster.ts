@@ -21,13 +21,14 @@ import { RingPoints } from '../../assignment/ring-points.ts';
 import { fetchedPages } from '../checkers/coverage.ts';
 import { impolite } from '../checkers/politeness.ts';
 import type { ClusterOptions } from './cluster-options.ts';
+import { listsOf } from './kademlia-plan.ts';
 import { CALM, Network } from './network.ts';
 import { EVEN_PAGES, type OddPages } from './odd-pages.ts';
 import { Places } from './places.ts';
 import { HEARTBEAT_MS, processOf, THREADS } from './process.ts';
 import { Random } from './random.ts';
 import type { RobotsLeads } from './robots-web.ts';
-import type { Disk, OpenRequest, Running, Visit } from './running.ts';
+import { type Disk, justStarted, type OpenRequest, type Running, type Visit } from './running.ts';
 import { answerTo, type Web } from './webs.ts';
 import { SLICE_UNITS, TURN_UNITS_MAX, Work } from './work.ts';
 
@@ -48,7 +49,7 @@ export class Cluster {
   readonly sent: { from: AgentId; to: AgentId; message: Message; at: number }[] = [];
   readonly agents = new Map<AgentId, Running>();
   readonly network: Network;
-  readonly places = new Places();
+  readonly places: Places;
   readonly random: Random;
   readonly delayMs: number;
   readonly ipDelayMs: number;
@@ -85,6 +86,7 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     this.#o = options;
+    this.places = new Places(options.kademlia ? 'tcp' : 'ipc');
     this.web = options.web;
     this.leads = options.leads ?? new Map();
     this.oddPages = options.oddPages ?? EVEN_PAGES;
@@ -98,7 +100,8 @@ export class Cluster {
   /** Among the given agents, the preference list of a host, owner first. */
   order(host: string, ids: readonly AgentId[]): readonly AgentId[] {
     const members = ids.map((id) => ({ id, capacity: this.#settings(id).capacity }));
-    return new Ring(members, points).order(host, ids.length);
+    const { kademlia } = this.#o;
+    return (kademlia ? listsOf(members, kademlia) : new Ring(members, points)).order(host);
   }
 
   /** The current time of an agent's clocks. */
@@ -121,21 +124,15 @@ export class Cluster {
       seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
       sliceUnits: this.#o.sliceUnits ?? SLICE_UNITS,
       scope: this.scope,
+      kademlia: this.#o.kademlia ?? null,
     });
-    const agent: Running = {
-      id,
-      ...parts,
-      inputs: [],
-      stalledUntil: 0,
-      readsLater: false,
-      alive: true,
-      end: null,
-      open: new Map(),
-      turnAt: Infinity,
-      lastTurn: 0,
-    };
+    const agent = justStarted(id, parts);
     this.agents.set(id, agent);
     this.#input(agent, () => agent.core.start(this.instant(id)));
+  }
+
+  get isPartial(): boolean {
+    return this.#o.kademlia !== undefined;
   }
 
   startAll(): void {
@@ -143,11 +140,12 @@ export class Cluster {
   }
 
   #settings(id: AgentId): CoreSettings {
+    const known = this.#o.kademlia ? [...new Set([id, ...this.#o.kademlia.contacts])] : this.#o.ids;
     return {
       id,
       capacity: 1,
       address: this.places.of(id),
-      configured: this.#o.ids.map((name) => {
+      configured: known.map((name) => {
         return { id: name, address: name === id ? this.places.of(id) : this.places.inConfig(name) };
       }),
       backups: this.backups,
@@ -359,14 +357,16 @@ export class Cluster {
       case 'tell':
         return effect.tell();
       case 'end':
-        agent.end = { ...effect, at: this.now, members: [agent.id, ...this.#viewOf(agent)] };
+        agent.end = { ...effect, at: this.now, members: this.knownTo(agent.id) };
         return;
       default:
     }
   }
 
-  #viewOf(agent: Running): AgentId[] {
-    return agent.core.snapshot(this.instant(agent.id)).members.map((m) => m.id);
+  /** The agents that an agent knows, itself included; over the Kademlia overlay all that run. */
+  knownTo(id: AgentId): AgentId[] {
+    if (this.#o.kademlia) return this.living().map((agent) => agent.id);
+    return [id, ...this.snapshot(id).members.map((member) => member.id)];
   }
 
   /** Public because `mutations.ts` removes a rule by changing the messages sent. */
@@ -468,8 +468,7 @@ export class Cluster {
     const { request } = open;
     const endedAt = this.instant(agent.id).mono;
     const common = { request, endedAt, durationMs: 0, ip: null };
-    const code = 'aborted';
-    const outcome = { ...common, kind: 'failure', code, message: code } as const;
+    const outcome = { ...common, kind: 'failure', code: 'aborted', message: 'aborted' } as const;
     this.#answer(agent, open, { ...outcome, cause: 'withdrawn' });
   }
 

@@ -7,13 +7,19 @@ export class Places {
   readonly #addresses = new Map<AgentId, string>();
   /** By address, the agent that moved there. */
   readonly #moves = new Map<string, AgentId>();
+  readonly #scheme: string;
+
+  /** Agents that are not in each other's config need `tcp`. */
+  constructor(scheme: 'ipc' | 'tcp' = 'ipc') {
+    this.#scheme = `${scheme}://sim/`;
+  }
 
   of(id: AgentId): string {
     return this.#addresses.get(id) ?? this.inConfig(id);
   }
 
   inConfig(id: AgentId): string {
-    return `ipc://sim/${id}`;
+    return `${this.#scheme}${id}`;
   }
 
   /** Moves an agent. The config of the others keeps its first address. */
@@ -25,7 +31,9 @@ export class Places {
 
   /** The agent that has this address now, running or not; undefined: none has it any more. */
   residentOf(address: string): AgentId | undefined {
-    const id = this.#moves.get(address) ?? /^ipc:\/\/sim\/(.+)$/.exec(address)?.[1];
+    const isHere = address.startsWith(this.#scheme);
+    const id =
+      this.#moves.get(address) ?? (isHere ? address.slice(this.#scheme.length) : undefined);
     return id !== undefined && this.of(id) === address ? id : undefined;
   }
 }

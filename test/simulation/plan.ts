@@ -6,6 +6,7 @@ import { BOUNDS, type Bounds } from '../../agent/core/protocol/bounds.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
+import type { KademliaPlan } from './kademlia-plan.ts';
 import { drawOddPages } from './odd-pages.ts';
 import { Random } from './random.ts';
 import { drawLeads } from './robots-web.ts';
@@ -33,6 +34,7 @@ export const KINDS = [
   'waits',
 ] as const;
 export type Kind = (typeof KINDS)[number];
+export type OverlayName = 'ring' | 'kademlia';
 
 /** All faults start within this time; then the cluster heals. */
 export const SPAN_MS = 6000;
@@ -82,10 +84,13 @@ export interface Plan {
   completeBy: readonly AgentId[];
 }
 
-export function drawPlan(seed: number, kind: Kind): Plan {
+export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'): Plan {
   const random = new Random(seed * 7919 + 13);
-  const ids = Array.from({ length: agentsOf(kind, random) }, (_, i) => `a${i + 1}`);
-  const quorum = random.chance(kind === 'cuts' ? 1 : 0.5) ? 'none' : 'majority';
+  const isPartial = overlay === 'kademlia';
+  const agents = agentsOf(kind, random) * (isPartial ? 2 : 1);
+  const ids = Array.from({ length: agents }, (_, i) => `a${i + 1}`);
+  const isNone = random.chance(kind === 'cuts' ? 1 : 0.5);
+  const quorum = isNone || isPartial ? 'none' : 'majority';
   const backups = drawBackups(kind, ids.length, random);
   const storm = kind === 'storms';
   const waits = kind === 'waits' ? drawWaits(random) : { delayMs: DELAY_MS };
@@ -134,22 +139,42 @@ export function drawPlan(seed: number, kind: Kind): Plan {
     oddPages: drawOddPages(seed, [...web.keys()], kind === 'waits'),
     ...waits,
     ...shared,
+    ...(isPartial && { kademlia: drawKademlia(seed, ids, backups) }),
   });
   const pagesMax = shared.pagesMax ?? null;
-  const none = { down: new Set<AgentId>(), away: new Set<AgentId>(), deadLinks: [] };
-  const nothing = {
+  const moving = new Random(seed * 99_991 + 17);
+  const completion = { completeAt: Infinity, completeBy: ids };
+  const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
+  return { ...drawn, ...noFaults(), ...completion, moving, mover: moving.pick(ids) };
+}
+
+/** The record of a run before its first fault. */
+function noFaults() {
+  return {
+    down: new Set<AgentId>(),
+    away: new Set<AgentId>(),
+    deadLinks: [],
     reweighed: new Map<AgentId, number>(),
     setBack: new Set<AgentId>(),
     loners: new Set<AgentId>(),
     spent: false,
     diskLost: false,
     split: false,
+    healed: false,
+    cutUntil: 0,
+    refreshedAt: null,
   };
-  const when = { healed: false, cutUntil: 0, refreshedAt: null };
-  const moving = new Random(seed * 99_991 + 17);
-  const completion = { completeAt: Infinity, completeBy: ids };
-  const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
-  return { ...drawn, ...none, ...nothing, ...when, ...completion, moving, mover: moving.pick(ids) };
+}
+
+/** A small neighbourhood, so that views are partial. */
+function drawKademlia(seed: number, ids: readonly AgentId[], backups: number): KademliaPlan {
+  const random = new Random(seed * 271_828_183 + 5);
+  return {
+    contacts: [...new Set([random.pick(ids), random.pick(ids)])],
+    ids: random.pick([1, 1, 2]),
+    neighbourhood: backups + 3,
+    bucketSize: random.pick([2, 3, 20]),
+  };
 }
 
 /**
@@ -265,8 +290,8 @@ export function watchForLoners(plan: Plan): void {
   plan.cluster.watchers.push((agent: Running, effects) => {
     for (const effect of effects) {
       if (effect.type !== 'send' || effect.envelope.message.type !== 'HEARTBEAT') continue;
-      const { joined, news, more = false } = effect.envelope.message;
-      const isAlone = !more && news.length < plan.backups;
+      const { joined } = effect.envelope.message;
+      const isAlone = plan.cluster.snapshot(agent.id).members.length < plan.backups;
       if (joined && isAlone && !plan.away.has(agent.id)) plan.loners.add(agent.id);
       return;
     }
@@ -280,6 +305,6 @@ export function watchForTheEnd(plan: Plan): void {
     const isSaid = effects.some((e) => e.type === 'send' && e.envelope.message.type === 'COMPLETE');
     if (!isSaid || plan.completeAt <= cluster.now) return;
     plan.completeAt = cluster.now;
-    plan.completeBy = [id, ...cluster.snapshot(id).members.map((member) => member.id)];
+    plan.completeBy = cluster.knownTo(id);
   });
 }

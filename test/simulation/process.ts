@@ -13,6 +13,7 @@ import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { DirectiveTable } from '../../agent/storage/tables/directive-table.ts';
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
+import { type KademliaPlan, kademliaOf } from './kademlia-plan.ts';
 import { readRobots } from './robots-web.ts';
 import type { Disk } from './running.ts';
 import { Work } from './work.ts';
@@ -28,11 +29,13 @@ export function processOf(
     readonly seeds: readonly UrlItem[];
     readonly sliceUnits: number;
     readonly scope: UrlScope;
+    readonly kademlia: KademliaPlan | null;
   },
 ) {
   const { hostDelayMs, seeds, sliceUnits, scope } = options;
   const work = new Work();
-  const { build } = settings;
+  const overlay = options.kademlia && kademliaOf(settings, options.kademlia);
+  const build = overlay ? overlay.placement.bind(overlay) : settings.build;
   const db = work.counted(disk.db);
   const store = new SqliteStore(db, {
     durability: 'process',
@@ -44,6 +47,7 @@ export function processOf(
     settings: { ...settings, build: (members) => work.countedRing(build(members)) },
     store,
     effects,
+    ...(overlay && { overlay }),
     slice: work.slice(sliceUnits),
     hostOf: (url) => splitIdentity(url)?.host ?? null,
     admit: admission({

@@ -6,7 +6,7 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { isRule, RULES, type Rule, without } from './mutations.ts';
-import { KINDS, type Kind } from './plan.ts';
+import { KINDS, type Kind, type OverlayName } from './plan.ts';
 import { runSwarm } from './swarm.ts';
 
 /** A long run prints its progress after this many runs. */
@@ -16,6 +16,7 @@ interface Share {
   readonly seeds: readonly number[];
   readonly kinds: readonly Kind[];
   readonly rule: Rule | null;
+  readonly overlay: OverlayName;
 }
 
 interface Ran {
@@ -30,10 +31,13 @@ export function replay(seed: number, kind: Kind, rule: Rule | null = null): stri
   return `node test/simulation/run-swarm.ts --runs 1 --seed ${seed} --kind ${kind}${removed}`;
 }
 
-async function runShare({ seeds, kinds, rule }: Share, tell: (ran: Ran) => void): Promise<void> {
+async function runShare(
+  { seeds, kinds, rule, overlay }: Share,
+  tell: (ran: Ran) => void,
+): Promise<void> {
   for (const seed of seeds) {
     for (const kind of kinds) {
-      const run = () => runSwarm(seed, kind);
+      const run = () => runSwarm(seed, kind, overlay);
       const { requests, violations } = rule ? without(rule, run) : run();
       tell({ seed, kind, requests, violations });
       // Node.js frees the memory of the databases only between two of its own turns.
@@ -50,10 +54,14 @@ async function main(): Promise<void> {
       kind: { type: 'string' },
       jobs: { type: 'string', default: '1' },
       without: { type: 'string' },
+      overlay: { type: 'string', default: 'ring' },
     },
   });
-  const kinds = KINDS.filter((kind) => values.kind === undefined || kind === values.kind);
+  // The Kademlia overlay has no shared limits yet.
+  const all = KINDS.filter((kind) => values.overlay !== 'kademlia' || kind !== 'budgets');
+  const kinds = all.filter((kind) => values.kind === undefined || kind === values.kind);
   const rule = isRule(values.without) ? values.without : null;
+  const overlay: OverlayName = values.overlay === 'kademlia' ? 'kademlia' : 'ring';
   if (kinds.length === 0 || (values.without !== undefined && !rule)) {
     console.error(`kinds: ${KINDS.join(', ')}\nrules: ${RULES.join(', ')}`);
     process.exitCode = 2;
@@ -68,13 +76,13 @@ async function main(): Promise<void> {
     if (ran.violations.length === 0) return;
     bad++;
     const [what = ''] = ran.violations;
-    const command = replay(ran.seed, ran.kind, rule);
+    const command = `${replay(ran.seed, ran.kind, rule)} --overlay ${overlay}`;
     console.log(`${command}\n  ${ran.violations.length}: ${what.slice(0, 1500)}`);
   };
   const seeds = Array.from({ length: runs! }, (_, i) => first! + i);
   const shares = Array.from({ length: jobs! }, (_, j) => ({
     seeds: seeds.filter((_, i) => i % jobs! === j),
-    ...{ kinds, rule },
+    ...{ kinds, rule, overlay },
   }));
   if (jobs === 1) await runShare(shares[0]!, tell);
   else await Promise.all(shares.map((share) => inWorker(share, tell)));

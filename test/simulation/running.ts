@@ -7,6 +7,7 @@ import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import type { Connection } from '../../agent/storage/encoding/connection.ts';
 import type { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import type { SeenRequest } from '../checkers/evidence.ts';
+import type { processOf } from './process.ts';
 import type { Work } from './work.ts';
 
 export interface Visit extends SeenRequest {
@@ -45,4 +46,20 @@ export interface Running {
   /** Due time of the next turn. Earlier entries of the event heap are void. */
   turnAt: number;
   lastTurn: number;
+}
+
+/** A process before its first turn. */
+export function justStarted(id: AgentId, parts: ReturnType<typeof processOf>): Running {
+  return {
+    id,
+    ...parts,
+    inputs: [],
+    stalledUntil: 0,
+    readsLater: false,
+    alive: true,
+    end: null,
+    open: new Map(),
+    turnAt: Infinity,
+    lastTurn: 0,
+  };
 }

@@ -7,12 +7,19 @@ import { replay } from './run-swarm.ts';
 import { runSwarm } from './swarm.ts';
 
 const kinds: readonly Kind[] = ['moves', 'faults', 'disks'];
+const partial: readonly Kind[] = ['calm', 'faults'];
 const seed = 1;
 
 describe('swarm: polite requests, complete crawls, equal views and no loss with any disk', () => {
   for (const kind of kinds) {
     it(`in a cluster of the kind ${kind}`, () => {
       assert.deepEqual(runSwarm(seed, kind).violations, [], replay(seed, kind));
+    });
+  }
+  for (const kind of partial) {
+    it(`in a cluster of the kind ${kind} whose agents know only their neighbours`, () => {
+      const { violations } = runSwarm(seed, kind, 'kademlia');
+      assert.deepEqual(violations, [], `${replay(seed, kind)} --overlay kademlia`);
     });
   }
 });

@@ -5,7 +5,7 @@
 
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { crowded } from '../checkers/addresses.ts';
-import { disagreements } from '../checkers/agreement.ts';
+import { disagreements, waiting } from '../checkers/agreement.ts';
 import { unlikeCopies } from '../checkers/copies.ts';
 import { missing, twice } from '../checkers/coverage.ts';
 import type { StateFiles } from '../checkers/evidence.ts';
@@ -20,6 +20,7 @@ import {
   anyEnded,
   drawPlan,
   type Kind,
+  type OverlayName,
   type Plan,
   SPAN_MS,
   startAgents,
@@ -52,8 +53,8 @@ export interface Verdict {
   readonly tookMs: number;
 }
 
-export function runSwarm(seed: number, kind: Kind): Verdict {
-  const plan = drawPlan(seed, kind);
+export function runSwarm(seed: number, kind: Kind, overlay: OverlayName = 'ring'): Verdict {
+  const plan = drawPlan(seed, kind, overlay);
   const { cluster } = plan;
   const violations: string[] = [];
   watchForLoners(plan);
@@ -147,7 +148,20 @@ function agreement({ cluster, quorum, deadLinks }: Plan): string[] {
   const living = cluster.living();
   if (living.length < cluster.agents.size - 1 || quorum === 'majority') return [];
   if (deadLinks.length > 0 || living.some((a) => a.stalledUntil > cluster.now)) return [];
-  return disagreements(living.map((a) => cluster.snapshot(a.id)));
+  const standings = living.map((a) => cluster.snapshot(a.id));
+  if (cluster.isPartial) return [...waiting(standings), ...disputes(cluster)];
+  return disagreements(standings);
+}
+
+/** Over the Kademlia overlay each host has its true owner, and no other agent decides to own it. */
+function disputes(cluster: Plan['cluster']): string[] {
+  const ids = cluster.living().map((agent) => agent.id);
+  return [...new Set([...cluster.web.keys()].map((url) => new URL(url).host))].flatMap((host) => {
+    const owners = cluster.living().filter(({ id, core }) => core.ownerOf(host) === id);
+    const [owner] = cluster.order(host, ids);
+    if (owners.length === 1 && owners[0]!.id === owner) return [];
+    return [`${host} is owned by ${owners.map(({ id }) => id).join(' and ')}, not by ${owner}`];
+  });
 }
 
 /**

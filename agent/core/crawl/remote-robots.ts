@@ -8,6 +8,7 @@ import { REDIRECTED } from '../../url/redirect-reasons.ts';
 import type { Routing } from '../exchange/routing.ts';
 import type { Outbound } from '../membership/outbound.ts';
 import type { View } from '../membership/view.ts';
+import type { Whereabouts } from '../membership/whereabouts.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { AgentId, Host, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
@@ -53,12 +54,15 @@ interface Lookup {
   readonly passed: Set<Host>;
   since: number;
   askedAt: number;
+  /** The host whose owner was last asked; null: its owner is not known. */
+  asked: Host | null;
 }
 
 interface RemoteRobotsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'bounds'>;
-  readonly view: Pick<View, 'owns' | 'owner' | 'get' | 'joined'>;
-  readonly outbound: Pick<Outbound, 'toMember'>;
+  readonly view: Pick<View, 'owns' | 'joined'>;
+  readonly whereabouts: Pick<Whereabouts, 'ownerOf' | 'cardOf' | 'lookAgain'>;
+  readonly outbound: Pick<Outbound, 'toCard'>;
   readonly hostOf: (url: string) => Host | null;
   readonly directives: { readonly paused: boolean };
   readonly store: Pick<Store, 'queuedOf'>;
@@ -83,7 +87,7 @@ export class RemoteRobots {
     // If the host comes back to this agent, a visit starts the look-up again.
     if (atHost === null || !this.#p.view.owns(host)) return;
     const passed = new Set([host, atHost]);
-    const fresh = { at: to, atHost, left, passed, since: nowMs, askedAt: -Infinity };
+    const fresh = { at: to, atHost, left, passed, since: nowMs, askedAt: -Infinity, asked: null };
     this.#lookups.set(host, { redirect, ...fresh });
   }
 
@@ -126,17 +130,21 @@ export class RemoteRobots {
   }
 
   #tell(to: AgentId, message: Ask | Report, now: Instant): void {
-    const { settings, view, outbound } = this.#p;
+    const { settings, whereabouts, outbound } = this.#p;
     if (to === settings.id) return this.onMessage(to, message, now);
-    const member = view.get(to);
-    if (member) outbound.toMember(member, message);
+    const card = whereabouts.cardOf(to);
+    if (card) outbound.toCard(card, message);
   }
 
   // ---- at the owner of the redirecting host
 
   #ask(lookup: Lookup, now: Instant): void {
+    const { whereabouts } = this.#p;
     lookup.askedAt = now.mono;
-    const owner = this.#p.view.owner(lookup.atHost);
+    // The agent that was asked has not answered: it may not be the owner.
+    if (lookup.asked === lookup.atHost) whereabouts.lookAgain(lookup.atHost);
+    const owner = whereabouts.ownerOf(lookup.atHost);
+    lookup.asked = owner === undefined ? null : lookup.atHost;
     if (owner === undefined) return;
     const waitedMs = Math.max(0, now.mono - lookup.since);
     const { origin: asker } = lookup.redirect;

@@ -7,8 +7,8 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import { hasOriginOf } from '../../url/url-key.ts';
 import type { Outbound } from '../membership/outbound.ts';
 import type { RefusedClaims } from '../membership/refused-claims.ts';
-import type { Member, View } from '../membership/view.ts';
-import type { AgentId, Host, Incarnation, Message, UrlItem } from '../protocol/messages.ts';
+import type { View } from '../membership/view.ts';
+import type { AgentId, Host, MemberCard, Message, UrlItem } from '../protocol/messages.ts';
 import type { Copies } from '../replication/settlement.ts';
 import type { Routing } from './routing.ts';
 import type { UrlAnnouncements } from './url-announcements.ts';
@@ -22,9 +22,8 @@ const PENDING_PER_SENDER_MAX = 4;
 const IGNORED_MAX = 100;
 
 interface Batch {
-  readonly from: AgentId;
   /** Each incarnation of the sender numbers its batches anew; it must not get another's answer. */
-  readonly inc: Incarnation;
+  readonly from: MemberCard;
   readonly batch: number;
   readonly urls: readonly UrlItem[];
   /** The last number of each host when the URLs were recorded. */
@@ -33,6 +32,8 @@ interface Batch {
 
 export interface InboxParts {
   readonly view: View;
+  /** Senders need not be in view. */
+  readonly isPartial: boolean;
   readonly outbound: Outbound;
   readonly copies: Copies;
   readonly hostOf: (url: string) => Host | null;
@@ -89,27 +90,28 @@ export class Inbox {
   }
 
   /** Refuses a batch with a malformed URL as a whole; the sender then splits it. */
-  onUrls(from: Member, message: Extract<Message, { type: 'URLS' }>, now: Instant): void {
+  onUrls(from: MemberCard, message: Extract<Message, { type: 'URLS' }>, now: Instant): void {
     const { batch, urls } = message;
     const reason = this.#refusalOf(urls);
     if (reason !== null) {
-      this.#p.outbound.toMember(from, { type: 'BATCH_REFUSED', batch, reason });
-      this.#p.refused.refuse(from.card.id, 'urls', reason, now);
+      this.#p.outbound.toCard(from, { type: 'BATCH_REFUSED', batch, reason });
+      this.#p.refused.refuse(from.id, 'urls', reason, now);
       return;
     }
-    const { id, inc } = from.card;
+    const { id, inc } = from;
     const key = `${id}.${inc}/${batch}`;
     if (this.#waiting.has(key)) return;
-    const ofSender = [...this.#waiting.values()].filter((b) => b.from === id).length;
+    const ofSender = [...this.#waiting.values()].filter((b) => b.from.id === id).length;
     if (ofSender >= PENDING_PER_SENDER_MAX) {
       const ignored = (this.#ignored.get(id) ?? 0) + 1;
       this.#ignored.set(id, ignored);
       const why = `more than ${PENDING_PER_SENDER_MAX} batches of it wait`;
-      if (ignored > IGNORED_MAX) this.#p.refused.refuse(id, 'urls', why, now);
+      // The neighbourhood changes more often than a full view.
+      if (ignored > IGNORED_MAX && !this.#p.isPartial) this.#p.refused.refuse(id, 'urls', why, now);
       return;
     }
     this.#ignored.delete(id);
-    const waiting: Batch = { from: id, inc, batch, urls, needs: this.#record(urls) };
+    const waiting: Batch = { from, batch, urls, needs: this.#record(urls) };
     this.#waiting.set(key, waiting);
     this.#tryAnswer(key, waiting);
   }
@@ -139,8 +141,7 @@ export class Inbox {
   #tryAnswer(key: string, waiting: Batch): void {
     if (!this.#joined || this.#outdated.has(waiting)) return;
     const { view, copies, outbound, hostOf } = this.#p;
-    const member = view.get(waiting.from);
-    if (member?.card.inc !== waiting.inc) {
+    if (!this.#isPresent(waiting.from)) {
       this.#waiting.delete(key);
       return;
     }
@@ -154,7 +155,13 @@ export class Inbox {
     });
     this.#waiting.delete(key);
     const ack: Message = { type: 'URLS_ACK', batch: waiting.batch, notMine };
-    outbound.toMember(member, ack, { durable: true });
+    outbound.toCard(waiting.from, ack, { durable: true });
+  }
+
+  /** Whether the sender may still want an answer. */
+  #isPresent({ id, inc }: MemberCard): boolean {
+    const member = this.#p.view.get(id);
+    return member ? member.card.inc === inc : this.#p.isPartial;
   }
 
   /** Records URLs again after a change of the view, and acknowledges batches that are safe. */

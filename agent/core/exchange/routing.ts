@@ -4,10 +4,11 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
-import type { Member, View } from '../membership/view.ts';
+import type { View } from '../membership/view.ts';
+import type { Whereabouts } from '../membership/whereabouts.ts';
 import type { Backlog, Task } from '../protocol/backlog.ts';
 import type { OutboxEntry, PlacedEntry, SkipReason, Store } from '../protocol/core-store.ts';
-import type { AgentId, Host, UrlItem } from '../protocol/messages.ts';
+import type { AgentId, Host, MemberCard, UrlItem } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 import type { PlacedUrl, Visits } from '../protocol/visits-port.ts';
 import type { LinkPlaces, Settlement } from '../replication/settlement.ts';
@@ -23,6 +24,7 @@ const ALL = Number.MAX_SAFE_INTEGER;
 interface Flight {
   readonly batch: number;
   entries: readonly OutboxEntry[];
+  firstAt: number;
   sentAt: number;
   /** The peer did not own all URLs; they are sent again only after this. Monotonic milliseconds. */
   notBefore: number;
@@ -32,6 +34,7 @@ interface RoutingParts {
   readonly settings: CoreSettings;
   readonly store: Store;
   readonly view: View;
+  readonly whereabouts: Whereabouts;
   readonly outbound: Outbound;
   readonly seen: SeenFilter;
   readonly settlement: Settlement;
@@ -44,6 +47,10 @@ interface RoutingParts {
 export class Routing {
   readonly #p: RoutingParts;
   readonly #flights = new Map<AgentId, Flight>();
+  /** Owners outside the view, until nothing is left to send to them. */
+  readonly #far = new Map<AgentId, MemberCard>();
+  /** Hosts that are looked up again, with the agent that does not answer. Bound: those in flight. */
+  readonly #doubted = new Map<Host, AgentId>();
   /** Up to this id, the entries of the outbox have their owners in the present view. */
   #placedTo = ALL;
   readonly #replacing: Task = { step: () => this.#placePiece() };
@@ -56,6 +63,8 @@ export class Routing {
 
   reset(): void {
     this.#flights.clear();
+    this.#far.clear();
+    this.#doubted.clear();
     this.#joined = false;
     this.#p.backlog.delete(this.#replacing);
   }
@@ -85,7 +94,7 @@ export class Routing {
     for (const { host, item } of links) {
       if (host !== lastHost) {
         lastHost = host;
-        owner = this.#p.view.owner(host);
+        owner = this.#ownerOf(host);
         isMine = this.#joined && owner === this.#p.settings.id;
         if (isMine) hosts.set(host, 0);
       }
@@ -96,6 +105,29 @@ export class Routing {
     }
     for (const host of hosts.keys()) hosts.set(host, this.#p.store.lastNumber(host));
     return { outboxIds, hosts };
+  }
+
+  /** The owner in the view, or outside it as far as it is known; undefined: it is unknown. */
+  #ownerOf(host: Host): AgentId | undefined {
+    const owner = this.#p.view.owner(host);
+    if (owner !== undefined) return owner;
+    const card = this.#p.whereabouts.far(host);
+    if (card && !this.#p.view.has(card.id)) this.#far.set(card.id, card);
+    return card?.id;
+  }
+
+  /** The owners of these hosts outside the view have been found. */
+  located(hosts: readonly Host[]): void {
+    for (const host of hosts) {
+      const owner = this.#ownerOf(host);
+      if (owner === undefined) continue;
+      this.#p.store.rerouteHost(host, '', owner);
+      const doubted = this.#doubted.get(host);
+      this.#doubted.delete(host);
+      if (doubted === undefined || doubted === owner) continue;
+      this.#p.store.rerouteHost(host, doubted, owner);
+      this.#flights.delete(doubted);
+    }
   }
 
   /**
@@ -123,29 +155,32 @@ export class Routing {
     if (fresh && skip === null) this.#p.visits.schedule(host);
   }
 
-  onUrlsAck(from: Member, batch: number, notMine: readonly number[], now: Instant): void {
-    const flight = this.#flights.get(from.card.id);
+  onUrlsAck(from: AgentId, batch: number, notMine: readonly number[], now: Instant): void {
+    const flight = this.#flights.get(from);
     if (!flight || flight.batch !== batch) return;
     const left = new Set(notMine);
     const taken = flight.entries.filter((_, index) => !left.has(index));
     this.#p.settlement.left(this.#p.store.removeTaken(taken));
-    for (const { item } of taken) this.#p.seen.addTaken(from.card.id, item.url, item.depth === 0);
+    for (const { item } of taken) this.#p.seen.addTaken(from, item.url, item.depth === 0);
     if (left.size === 0) {
-      this.#flights.delete(from.card.id);
+      this.#flights.delete(from);
       return;
     }
+    const others = flight.entries.filter((_, index) => left.has(index));
+    this.#lookAgain(from, others);
     // The views differ, and will agree within a heartbeat interval or two.
     flight.entries = [];
     flight.notBefore = now.mono + resendAfterMs(this.#p.settings);
   }
 
   /** The peer found a URL of the batch malformed. Sends half of the batch; one URL alone fails. */
-  onBatchRefused(from: Member, batch: number, reason: string, now: Instant): void {
-    const flight = this.#flights.get(from.card.id);
+  onBatchRefused(from: AgentId, batch: number, reason: string, now: Instant): void {
+    const to = this.#cardOf(from);
+    const flight = to && this.#flights.get(from);
     if (!flight || flight.batch !== batch) return;
     const only = flight.entries.length === 1 ? flight.entries[0] : undefined;
     if (!only) {
-      this.#send(from, flight.entries.slice(0, Math.ceil(flight.entries.length / 2)), now);
+      this.#send(to, flight.entries.slice(0, Math.ceil(flight.entries.length / 2)), now);
       return;
     }
     const host = this.#p.hostOf(only.item.url) ?? '';
@@ -153,7 +188,34 @@ export class Routing {
     this.#p.store.failUrl(host, only.item, error, now.mono);
     this.#p.store.removeFromOutbox([only.id]);
     this.#p.settlement.left([only.id]);
-    this.#flights.delete(from.card.id);
+    this.#flights.delete(from);
+  }
+
+  #cardOf(id: AgentId): MemberCard | undefined {
+    return this.#p.view.get(id)?.card ?? this.#far.get(id);
+  }
+
+  /**
+   * The agent has not acknowledged the batch for long. It may only wait for its backups, so the batch
+   * is sent again to it until a look-up finds another owner.
+   */
+  #doubt(owner: AgentId, flight: Flight, now: Instant): void {
+    flight.firstAt = now.mono;
+    for (const { item } of flight.entries) {
+      const host = this.#p.hostOf(item.url) ?? '';
+      if (this.#p.view.owner(host) !== undefined || this.#doubted.has(host)) continue;
+      this.#doubted.set(host, owner);
+      this.#p.whereabouts.lookAgain(host);
+    }
+  }
+
+  /** The agent does not own the hosts of these entries. */
+  #lookAgain(owner: AgentId, entries: readonly OutboxEntry[]): void {
+    for (const host of new Set(entries.map(({ item }) => this.#p.hostOf(item.url) ?? ''))) {
+      if (this.#p.view.owner(host) !== undefined) continue;
+      this.#p.store.rerouteHost(host, owner, '');
+      this.#p.whereabouts.lookAgain(host);
+    }
   }
 
   /** This agent has joined, and takes the entries of its own hosts from the outbox. */
@@ -179,7 +241,7 @@ export class Routing {
   }
 
   #place({ id, host, owner: was, item }: PlacedEntry): void {
-    const owner = this.#p.view.owner(host) ?? '';
+    const owner = this.#ownerOf(host) ?? '';
     if (owner === this.#p.settings.id) {
       const n = this.enqueue(host, item);
       this.#p.store.removeFromOutbox([id]);
@@ -189,43 +251,49 @@ export class Routing {
 
   /** Sends the next batch of each member, or resends an unanswered one. */
   pump(now: Instant): void {
-    for (const member of this.#p.view.members()) {
-      const flight = this.#flights.get(member.card.id);
-      if (flight && flight.entries.length > 0) {
-        const due = now.mono - flight.sentAt >= resendAfterMs(this.#p.settings);
-        if (due) this.#send(member, flight.entries, now, flight.batch);
-      } else if (
-        this.#joined &&
-        this.#p.store.outboxCount() > 0 &&
-        (!flight || now.mono >= flight.notBefore)
-      ) {
-        this.#sendNext(member, now);
-      }
+    for (const { card } of this.#p.view.members()) this.#pumpTo(card, now);
+    for (const card of [...this.#far.values()]) {
+      const flight = this.#flights.get(card.id);
+      const isLate = flight && now.mono - flight.firstAt >= this.#p.settings.suspectAfterMs;
+      if (isLate) this.#doubt(card.id, flight, now);
+      this.#pumpTo(card, now);
+      if (!this.#flights.has(card.id)) this.#far.delete(card.id);
     }
   }
 
-  #sendNext(member: Member, now: Instant): void {
+  #pumpTo(card: MemberCard, now: Instant): void {
+    const flight = this.#flights.get(card.id);
+    if (flight && flight.entries.length > 0) {
+      const due = now.mono - flight.sentAt >= resendAfterMs(this.#p.settings);
+      if (due) this.#send(card, flight.entries, now, flight);
+    } else if (
+      this.#joined &&
+      this.#p.store.outboxCount() > 0 &&
+      (!flight || now.mono >= flight.notBefore)
+    ) {
+      this.#sendNext(card, now);
+    }
+  }
+
+  #sendNext(to: MemberCard, now: Instant): void {
     const entries: OutboxEntry[] = [];
     let chars = 0;
     const { batchUrls } = this.#p.settings.bounds;
-    for (const entry of this.#p.store.outboxOf(member.card.id, batchUrls, this.#placedTo)) {
+    for (const entry of this.#p.store.outboxOf(to.id, batchUrls, this.#placedTo)) {
       chars += charsOf(entry.item);
       if (entries.length > 0 && chars > BATCH_CHARS_MAX) break;
       entries.push(entry);
     }
-    if (entries.length > 0) this.#send(member, entries, now);
-    else this.#flights.delete(member.card.id);
+    if (entries.length > 0) this.#send(to, entries, now);
+    else this.#flights.delete(to.id);
   }
 
-  #send(
-    to: Member,
-    entries: readonly OutboxEntry[],
-    now: Instant,
-    batch: number = ++this.#lastBatch,
-  ): void {
-    this.#flights.set(to.card.id, { batch, entries, sentAt: now.mono, notBefore: 0 });
+  #send(to: MemberCard, entries: readonly OutboxEntry[], now: Instant, earlier?: Flight): void {
+    const batch = earlier?.batch ?? ++this.#lastBatch;
+    const firstAt = earlier?.firstAt ?? now.mono;
+    this.#flights.set(to.id, { batch, entries, firstAt, sentAt: now.mono, notBefore: 0 });
     const urls = entries.map((entry) => entry.item);
-    this.#p.outbound.toMember(to, { type: 'URLS', batch, urls });
+    this.#p.outbound.toCard(to, { type: 'URLS', batch, urls });
   }
 }
 

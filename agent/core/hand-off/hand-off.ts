@@ -121,6 +121,14 @@ export class HandOff implements Part {
     for (const list of this.#given.values()) if (list.pending.has(host)) yield list.to;
   }
 
+  /** Whether a list to or from the agent is not finished. */
+  isWith(id: AgentId): boolean {
+    if (this.#owed.has(id) || this.isGivingTo(id)) return true;
+    if (this.#owing.values().some(({ from }) => from === id)) return true;
+    const lists = `${id}.`;
+    return this.#awaited.values().some((keys) => [...keys].some((key) => key.startsWith(lists)));
+  }
+
   hasGivenAll(): boolean {
     return this.#given.size === 0;
   }
@@ -139,6 +147,16 @@ export class HandOff implements Part {
 
   expectListFrom(id: AgentId): void {
     this.#owed.expect(id);
+  }
+
+  /** The members that owe a list. */
+  debtors(): Iterable<AgentId> {
+    return this.#owed.ids();
+  }
+
+  /** Whether a list to the member is not finished. */
+  isGivingTo(id: AgentId): boolean {
+    return this.#given.values().some((list) => list.to === id);
   }
 
   /** One more member is leaving. */
@@ -365,9 +383,7 @@ export class HandOff implements Part {
    * list as the one that is owed, so a member's lists are sent one after the other.
    */
   advance(hosts: YieldableHosts, now: Instant): FinishedList[] {
-    for (const list of [...this.#given.values()]) {
-      if (!this.#view.has(list.to)) this.#given.delete(list.number);
-    }
+    for (const [number, { to }] of this.#given) if (!this.#view.has(to)) this.#given.delete(number);
     this.#sweep();
     this.#sendParts(hosts, now);
     return this.#sendYields(hosts, now);

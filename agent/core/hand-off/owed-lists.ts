@@ -19,6 +19,14 @@ export class OwedLists {
     return this.#missing.size;
   }
 
+  has(id: AgentId): boolean {
+    return this.#missing.has(id);
+  }
+
+  ids(): Iterable<AgentId> {
+    return this.#missing.keys();
+  }
+
   clear(): void {
     this.#missing.clear();
     this.#accounted.clear();

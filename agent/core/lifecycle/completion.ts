@@ -4,6 +4,7 @@
 // every other from that other's idle period, all periods overlap in an instant without messages that
 // matter.
 
+import type { Overlay } from '../membership/overlay.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Incarnation } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
@@ -12,10 +13,16 @@ import type { CoreSettings } from '../protocol/settings.ts';
 export class Completion implements Part {
   readonly #settings: CoreSettings;
   readonly #view: View;
+  readonly #overlay: Pick<Overlay, 'isPartial' | 'isComplete'>;
   #idle = false;
   #idleSince = 0;
 
-  constructor(settings: CoreSettings, view: View) {
+  constructor(
+    settings: CoreSettings,
+    view: View,
+    overlay: Pick<Overlay, 'isPartial' | 'isComplete'>,
+  ) {
+    this.#overlay = overlay;
     this.#settings = settings;
     this.#view = view;
   }
@@ -44,6 +51,7 @@ export class Completion implements Part {
   /** Whether the state of this agent and the heartbeats of all members show completion. */
   isComplete(isIdle: boolean, inc: Incarnation): boolean {
     if (!isIdle || !this.#idle) return false;
+    if (this.#overlay.isPartial) return this.#overlay.isComplete;
     const members = [...this.#view.members()];
     if (this.#settings.quorum === 'majority' && !this.#isMajority(members)) return false;
     const hash = this.#view.hash(inc);

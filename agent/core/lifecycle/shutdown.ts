@@ -7,6 +7,7 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Routing } from '../exchange/routing.ts';
 import type { HandOff } from '../hand-off/hand-off.ts';
 import type { Outbound } from '../membership/outbound.ts';
+import type { Overlay } from '../membership/overlay.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { Aborts } from '../ownership/aborts.ts';
 import type { HostMoves } from '../ownership/host-moves.ts';
@@ -21,6 +22,8 @@ import type { Completion } from './completion.ts';
 
 /** Milliseconds after which a leaving agent ends, even if hosts are not handed over. */
 const LEAVE_MS_MAX = 30_000;
+/** Milliseconds that a start waits for agents it must meet; they may be started one by one. */
+const AWAIT_MS_MAX = 60_000;
 /** Milliseconds for which open requests may finish during a stop before they are aborted. */
 const STOP_GRACE_MS = 3_000;
 
@@ -38,6 +41,7 @@ interface ShutdownParts {
   readonly events: EventLog;
   readonly effects: Effects;
   readonly view: View;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'isComplete' | 'dependents'>;
   readonly detector: Pick<FailureDetector, 'suspected'>;
   readonly outbound: Outbound;
   readonly handOff: HandOff;
@@ -125,6 +129,7 @@ export class Shutdown implements Part {
       // An agent that joined late has brought new URLs.
       this.#saidComplete.clear();
       this.#state = { kind: 'crawling' };
+      this.#p.overlay.isComplete = false;
       return;
     }
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
@@ -144,6 +149,9 @@ export class Shutdown implements Part {
     for (const member of this.#p.view.members()) {
       this.#p.outbound.toMember(member, completeFor(member));
     }
+    for (const card of this.#p.overlay.dependents()) {
+      if (!this.#p.view.has(card.id)) this.#p.outbound.toCard(card, { type: 'COMPLETE' });
+    }
   }
 
   /** Answers the HELLO of a member with COMPLETE: there is no crawl left to join. */
@@ -153,10 +161,13 @@ export class Shutdown implements Part {
     this.#p.outbound.toAddress(member.card, completeFor(member));
   }
 
-  /** A joined agent only notes COMPLETE. One that joins cannot check it, and ends. */
+  /** A joined agent that knows all others only notes COMPLETE. One that joins cannot check it, and ends. */
   onComplete(from: AgentId): void {
-    if (this.#p.view.joined) this.#saidComplete.add(from);
-    else this.end(0, `agent ${from} says that the crawl is complete`);
+    if (this.#p.view.joined) {
+      this.#saidComplete.add(from);
+      // This agent cannot check it, because it does not know all agents.
+      if (this.#p.overlay.isPartial) this.#p.overlay.isComplete = true;
+    } else this.end(0, `agent ${from} says that the crawl is complete`);
   }
 
   // ---- leave and stop
@@ -181,6 +192,16 @@ export class Shutdown implements Part {
     if (visits.openCount() === 0) return this.end(11, 'stopped; run launch again to continue');
     if (now.mono - since < STOP_GRACE_MS) return;
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
+  }
+
+  /** Ends the process if awaited agents stay away: without them no lost state can be restored. */
+  endForlorn(missing: readonly AgentId[], waitedMs: number): void {
+    if (missing.length === 0 || waitedMs < AWAIT_MS_MAX) return;
+    const reason =
+      `${missing.join(', ')} did not join within ${AWAIT_MS_MAX / 1000} s, but a state must be ` +
+      'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
+      'each machine)';
+    this.end(5, reason);
   }
 
   end(code: EndCode, reason: string, how: Pick<End, 'left'> = {}): void {

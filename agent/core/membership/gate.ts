@@ -3,9 +3,11 @@
 // `refused` names each sender that is refused.
 
 import type { AgentId, Envelope, Incarnation, Message, MessageType } from '../protocol/messages.ts';
+import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Greetings } from './greetings.ts';
 import type { Outbound } from './outbound.ts';
+import type { Overlay } from './overlay.ts';
 import type { Claim, RefusedClaims } from './refused-claims.ts';
 import type { View } from './view.ts';
 
@@ -17,9 +19,18 @@ import type { View } from './view.ts';
  * - `asked`: agents that repeat the greeting of a HELLO of this incarnation to them.
  * - `end`: `asked` before this agent has joined, then `member`.
  * - `member`: the incarnation of the sender that is in view.
+ * - `correspondent`: the incarnation of a sender in view, or of an agent with the same settings that
+ *   need not be in view, because the view is partial.
  * - `nobody`: commands do not arrive here (`messaging/control-desk.ts`).
  */
-export type Sender = 'anyone' | 'agreeing' | 'asked' | 'end' | 'member' | 'nobody';
+export type Sender =
+  | 'anyone'
+  | 'agreeing'
+  | 'asked'
+  | 'end'
+  | 'member'
+  | 'correspondent'
+  | 'nobody';
 
 export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   HELLO: 'anyone',
@@ -30,16 +41,24 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   COMPLETE: 'end',
   LIST: 'member',
   LIST_ACK: 'member',
+  LIST_ASK: 'member',
   YIELD: 'member',
   YIELD_ACK: 'member',
-  URLS: 'member',
-  URLS_ACK: 'member',
+  URLS: 'correspondent',
+  URLS_ACK: 'correspondent',
   KNOWN: 'member',
   ROWS: 'member',
   ROWS_ACK: 'member',
-  BATCH_REFUSED: 'member',
+  BATCH_REFUSED: 'correspondent',
   LEAVE: 'member',
   ORDERS: 'member',
+  PING: 'agreeing',
+  FIND_NODE: 'agreeing',
+  FOUND_NODES: 'agreeing',
+  IDLE_TOLD: 'correspondent',
+  IDLE_ASK: 'correspondent',
+  REGION_ASK: 'member',
+  REGION_TOLD: 'member',
   SLOT_ASK: 'member',
   SLOT_GRANT: 'member',
   SLOT_END: 'member',
@@ -47,18 +66,39 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   PAGES_GRANT: 'member',
   COUNT: 'member',
   COUNTED: 'member',
-  ROBOTS_ASK: 'member',
-  ROBOTS_TOLD: 'member',
+  ROBOTS_ASK: 'correspondent',
+  ROBOTS_TOLD: 'correspondent',
   RELAY: 'member',
   CONTROL: 'nobody',
   CONTROL_ACK: 'nobody',
 };
+
+/** The messages that only members send. */
+export type MemberMessage = Exclude<
+  Message,
+  | OverlayMessage
+  | {
+      type:
+        | 'HELLO'
+        | 'PROBE'
+        | 'HEARTBEAT'
+        | 'REFUSED'
+        | 'WELCOME'
+        | 'COMPLETE'
+        | 'URLS'
+        | 'URLS_ACK'
+        | 'BATCH_REFUSED'
+        | 'ROBOTS_ASK'
+        | 'ROBOTS_TOLD';
+    }
+>;
 
 export interface GateParts {
   readonly settings: Pick<CoreSettings, 'fingerprintHash'>;
   readonly view: Pick<View, 'get' | 'joined'>;
   readonly outbound: Pick<Outbound, 'inc'>;
   readonly refused: Pick<RefusedClaims, 'refuse'>;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'met'>;
   readonly membership: {
     readonly greetings: Pick<Greetings, 'isOf' | 'isKnown'>;
     hasTombstone(id: AgentId, inc: Incarnation): boolean;
@@ -85,10 +125,17 @@ export class Gate {
     if (to.inc !== outbound.inc || membership.hasTombstone(from.id, from.inc)) return false;
     const isMember = view.get(from.id)?.card.inc === from.inc;
     if (sender === 'asked' || (sender === 'end' && !view.joined)) {
-      return this.#wasAsked(from.id, message, type === 'COMPLETE' && isMember, now);
+      // Where the view is partial, the agent may have been forgotten since it was greeted.
+      const isExcused = (type === 'COMPLETE' && isMember) || this.#p.overlay.isPartial;
+      return this.#wasAsked(from.id, message, isExcused, now);
     }
     if (sender !== 'nobody' && isMember) return true;
-    if (sender !== 'nobody' && membership.greetings.isKnown(from.id)) return false;
+    const isOpen = sender === 'correspondent' || sender === 'end';
+    const met = this.#p.overlay.met(from.id);
+    if (isOpen && met?.inc === from.inc) return true;
+    // Where the view is partial, a sender may not know that it is not watched any more.
+    const isMet = membership.greetings.isKnown(from.id) || this.#p.overlay.isPartial;
+    if (sender !== 'nobody' && isMet) return false;
     return this.#refuse(from.id, 'stranger', `its ${type} is accepted from members only`, now);
   }
 
@@ -98,11 +145,11 @@ export class Gate {
     return this.#refuse(id, 'settings', 'its settings differ from those of this agent', now);
   }
 
-  /** `isMember`: a member repeats COMPLETE with each heartbeat, so no event is recorded for it. */
-  #wasAsked(id: AgentId, message: Message, isMember: boolean, now: Now): boolean {
+  /** `isExcused`: no event is recorded. A member repeats COMPLETE with each heartbeat. */
+  #wasAsked(id: AgentId, message: Message, isExcused: boolean, now: Now): boolean {
     const greeting = 'greeting' in message ? message.greeting : undefined;
     if (this.#p.membership.greetings.isOf(id, greeting)) return true;
-    if (isMember) return false;
+    if (isExcused) return false;
     const why = `its ${message.type} does not answer a HELLO of this agent`;
     return this.#refuse(id, 'unasked', why, now);
   }

@@ -9,12 +9,15 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Lease } from '../../../failure-detector/lease.ts';
 import type { TombstoneStore } from '../protocol/core-store.ts';
 import type { Directives } from '../protocol/directives.ts';
+import type { Peer } from '../protocol/effects.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from '../protocol/messages.ts';
 import { IDENTIFIERS_MAX, putLatest } from '../protocol/put-latest.ts';
 import { type CoreSettings, unheardMs } from '../protocol/settings.ts';
 import { AddressProofs, type Claim, type Evidence } from './address-proofs.ts';
 import { Greetings, refusalText } from './greetings.ts';
+import { Heartbeats } from './heartbeats.ts';
 import type { Outbound } from './outbound.ts';
+import type { Overlay } from './overlay.ts';
 import { type Consequences, OwnLife } from './own-life.ts';
 import type { RefusedClaims } from './refused-claims.ts';
 import { Tombstones } from './tombstones.ts';
@@ -33,15 +36,23 @@ export interface Changes extends Consequences {
   added(member: Member, now: Instant): void;
   /** @param placement - the ring on which the member still had its place */
   removed(member: Member, why: Removal, placement: Assignment, now: Instant): void;
+  /** The member is not watched any more (docs/OVERLAY.md). */
+  parted(member: Member, now: Instant): void;
+  /** Whether hosts are being handed over to or from the member. */
+  isHandingOver(member: Member): boolean;
   /** A member sent HELLO with the counter of its database. */
   greeted(member: Member, counter: number, now: Instant): void;
   refused(message: string): void;
 }
 
+/** Bound of `lost`. */
+const LOST_MAX = 64;
+
 interface MembershipParts {
   readonly settings: CoreSettings;
   readonly view: View;
   readonly outbound: Outbound;
+  readonly overlay: Overlay;
   readonly detector: FailureDetector;
   readonly lease: Lease;
   readonly store: { readonly tombstones: TombstoneStore };
@@ -54,23 +65,25 @@ export class Membership {
   readonly #p: MembershipParts;
   readonly #ownLife: OwnLife;
   readonly #proofs: AddressProofs;
-  readonly #tombstones: Tombstones;
+  readonly tombstones: Tombstones;
   /** Configured agents that a member removed at least `suspectAfterMs` ago: none has a lease. */
   readonly #longRemoved = new Set<AgentId>();
   /**
    * Incarnations that this agent itself suspects (`majority` only; final). They outlast the removal
    * of the member, until a later incarnation is added, because others may still need the vote.
    */
-  readonly #suspects = new Map<AgentId, Incarnation>();
+  readonly suspects = new Map<AgentId, Incarnation>();
   /** Incarnations removed after a time without news: a heartbeat of one shows a mistake. */
   readonly #judged = new Map<AgentId, Incarnation>();
+  /** Members removed after a time without news, which must learn it when they are back. */
+  readonly lost = new Map<AgentId, Incarnation>();
+  /** Members that are not watched any more, and may still report the end of this incarnation. */
+  readonly #parted = new Map<AgentId, Incarnation>();
   readonly greetings: Greetings;
   /** Agents that this process must meet before it joins for the first time. */
   readonly #awaited: Set<AgentId>;
   #startAt = 0;
-  #counter = 0;
-  /** The index in the news at which the next heartbeat begins. */
-  #newsFrom = 0;
+  readonly heartbeats: Heartbeats;
   /** The counter of the database at the start of this incarnation, for HELLO. */
   helloCounter = 0;
 
@@ -80,18 +93,20 @@ export class Membership {
     this.#ownLife = new OwnLife(parts);
     this.greetings = new Greetings(parts.settings, parts.outbound, parts.view);
     this.#proofs = new AddressProofs(parts);
-    this.#tombstones = new Tombstones(parts.store.tombstones, (id) => this.greetings.isKnown(id));
+    this.tombstones = new Tombstones(parts.store.tombstones, (id) => this.greetings.isKnown(id));
+    this.heartbeats = new Heartbeats(parts, this);
   }
 
   /** Begins a new incarnation with an empty view, and greets all agents. Keeps the tombstones. */
   reset(now: Instant): void {
     for (const m of this.#p.view.members()) this.#p.detector.forget(m.card.id);
     this.#p.view.clear();
-    this.#suspects.clear();
+    this.#p.overlay.reset(now);
+    this.suspects.clear();
     this.#longRemoved.clear();
     this.#p.lease.reset();
     this.#p.view.joined = false;
-    this.#counter = 0;
+    this.heartbeats.reset();
     this.#startAt = now.mono;
     this.#proofs.reset(now);
     this.greet();
@@ -99,20 +114,24 @@ export class Membership {
 
   /** Loads the tombstones of earlier processes. */
   recall(now: Instant): void {
-    this.#tombstones.recall(now.mono);
+    this.tombstones.recall(now.mono);
   }
 
   /** Sends HELLO to all known agents that are not in view. */
   greet(): void {
     for (const [id, address] of this.greetings.addresses()) {
-      const peer = { id, address };
-      if (this.#p.view.has(id)) continue;
-      this.#p.outbound.toAddress(peer, this.greetings.helloTo(peer, this.helloCounter));
+      if (!this.#p.view.has(id)) this.greetOne({ id, address });
     }
   }
 
+  /** Sends HELLO to an agent. */
+  greetOne(peer: Peer): void {
+    this.greetings.remember(peer.id, peer.address);
+    this.#p.outbound.toAddress(peer, this.greetings.helloTo(peer, this.helloCounter));
+  }
+
   hasTombstone(id: AgentId, inc: Incarnation): boolean {
-    return this.#tombstones.has(id, inc);
+    return this.tombstones.has(id, inc);
   }
 
   onHello(envelope: Envelope, hello: Hello, now: Instant): void {
@@ -126,6 +145,7 @@ export class Membership {
       return this.#p.refused.refuse(id, 'hello', 'this agent itself has that identifier', now);
     }
     if (difference) return this.#refuse(peer, hello, difference.path, difference.b, difference.a);
+    this.#p.overlay.meet(peer);
     if (this.#proofs.takeDenial(this.#p.view.get(id), inc, proof)) return;
     const verdict = this.#proofs.judge(peer, { by: id, proof }, this.#isNew(peer), now);
     if (verdict.code !== 'granted') {
@@ -149,12 +169,12 @@ export class Membership {
     if (member?.card.inc === inc) member.greeting = greeting;
     // While an incarnation of the identifier is in view here, it does not count as removed long
     // ago.
-    const gone = [...this.#tombstones.entries()].map((g) => ({
+    const gone = [...this.tombstones.entries()].map((g) => ({
       id: g.id,
       inc: g.inc,
       ageMs: this.#p.view.has(g.id) ? 0 : Math.max(0, now.mono - g.since),
     }));
-    const members = [this.#newsOfMyself(), ...this.#news(now)];
+    const members = this.heartbeats.newsFor(member, now);
     const directives = this.#p.directives.all();
     this.#p.outbound.toAddress(peer, {
       type: 'WELCOME',
@@ -174,7 +194,7 @@ export class Membership {
   #isNew({ id, inc }: { id: AgentId; inc: Incarnation }): boolean {
     const member = this.#p.view.get(id);
     return (
-      !this.#tombstones.has(id, inc) &&
+      !this.tombstones.has(id, inc) &&
       (!member || inc > Math.max(member.card.inc, member.tombstoneInc))
     );
   }
@@ -212,7 +232,9 @@ export class Membership {
     }
     // This agent owns no hosts yet that could move, and must know all owners before it joins.
     const heard = new Set(welcome.members.flatMap(({ id, direct }) => (direct ? [id] : [])));
-    for (const one of members) this.#hear(one, now, { asked: true, vouched: heard.has(one.id) });
+    // Where the view is partial, agents that need each other greet each other first.
+    const asked = !this.#p.overlay.isPartial;
+    for (const one of members) this.#hear(one, now, { asked, vouched: heard.has(one.id) });
   }
 
   onRefused(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): void {
@@ -229,24 +251,28 @@ export class Membership {
   onHeartbeat(envelope: Envelope, beat: Heartbeat, now: Instant, relayed = false): void {
     const { id, inc } = envelope.from;
     const against = [...beat.gone, ...beat.suspects];
-    if (this.greetings.isKnown(id) && this.#ownLife.isOver(against, beat.news, now)) return;
-    if (this.#tombstones.has(id, inc)) {
+    const isKnown = this.greetings.isKnown(id) || this.#parted.has(id);
+    if (isKnown && this.#ownLife.isOver(against, beat.news, now)) return;
+    if (this.tombstones.has(id, inc)) {
       if (this.#judged.get(id) === inc) this.#p.detector.mistake(id, now.mono);
       this.#judged.delete(id);
       return;
     }
     const { counter, joined, capacity, address } = beat;
     const news = { id, inc, capacity, address, counter, joined, direct: !relayed };
+    if (!this.#p.view.has(id) && !this.#p.overlay.isWanted(news, beat, now)) return;
     this.#hear(news, now, { by: id });
     const member = this.#p.view.get(id);
     if (member?.card.inc !== inc) return this.#ownLife.hearStranger(id, beat, now);
     member.heardAt = now.mono;
     member.silent = false;
+    this.#p.overlay.heard(member, beat, now);
     if (!relayed) member.directAt = now.mono;
     for (const gone of beat.gone) this.#hearGone(gone.id, gone.inc, now);
     this.#noteHeartbeat(member, beat, now);
-    const isOfConfig = this.#p.outbound.isConfigured(member.card);
-    this.#hearAll(beat.news, now, ({ direct }) => ({ by: id, vouched: isOfConfig && direct }));
+    // A partial view has no list of all agents, so every member may vouch.
+    const isTrusted = this.#p.overlay.isPartial || this.#p.outbound.isConfigured(member.card);
+    this.#hearAll(beat.news, now, ({ direct }) => ({ by: id, vouched: isTrusted && direct }));
   }
 
   /**
@@ -290,8 +316,9 @@ export class Membership {
   #hear(news: News, now: Instant, evidence: Evidence): void {
     const { id, inc } = news;
     if (id === this.#p.settings.id) return this.#ownLife.isLater(inc, this.#p.view.joined, now);
-    if (this.#tombstones.has(id, inc)) return;
+    if (this.tombstones.has(id, inc)) return;
     if (this.#isNew(news)) {
+      if (evidence.by !== id && !this.#p.overlay.isNamed(news, now)) return;
       const verdict = this.#proofs.judge(news, evidence, true, now);
       if (verdict.code === 'granted') return this.#add(news, now);
       if (verdict.code !== 'refused' || evidence.by === undefined) return;
@@ -299,19 +326,24 @@ export class Membership {
     }
     const member = this.#p.view.get(id);
     if (!member || inc !== member.card.inc) return;
-    if (news.joined) member.joined = true;
+    if (news.joined && !member.joined) {
+      member.joined = true;
+      this.#p.overlay.heard(member, {}, now);
+    }
     if (!member.unechoed) this.#p.detector.news(id, news.counter, now.mono);
   }
 
   #add(news: News, now: Instant): void {
     const old = this.#p.view.get(news.id);
     if (old) this.remove(old, 'remove', now);
-    this.#tombstones.note(news.id, news.inc - 1, now.mono);
+    this.tombstones.note(news.id, news.inc - 1, now.mono);
     this.greetings.remember(news.id, news.address);
     this.#proofs.settled(news.id);
     const member = this.#p.view.add(news, now.mono);
+    this.#p.overlay.added(member, now);
     this.#p.detector.watch(news.id, news.counter, now.mono);
-    this.#suspects.delete(news.id);
+    this.suspects.delete(news.id);
+    this.lost.delete(news.id);
     this.#p.changes.added(member, now);
   }
 
@@ -320,19 +352,36 @@ export class Membership {
     const placement = this.#p.view.assignment();
     // Events report the time without news as the detector measured it.
     member.heardAt = this.#p.detector.lastNewsMs(id) ?? member.heardAt;
+    this.#drop(member, true);
+    if (why === 'suspect') {
+      putLatest(this.#judged, id, inc, IDENTIFIERS_MAX);
+      putLatest(this.lost, id, inc, LOST_MAX);
+    }
+    if (why === 'leave') this.greetings.forget(id);
+    this.tombstones.note(id, Math.max(inc, member.tombstoneInc), now.mono);
+    this.#p.changes.removed(member, why, placement, now);
+  }
+
+  #drop(member: Member, isGone: boolean): void {
+    const { id } = member.card;
     this.#p.view.delete(id);
+    this.#p.overlay.removed(member, isGone);
     this.#p.detector.forget(id);
     this.#p.lease.forget(id);
-    if (why === 'suspect') putLatest(this.#judged, id, inc, IDENTIFIERS_MAX);
-    if (why === 'leave') this.greetings.forget(id);
-    this.#tombstones.note(id, Math.max(inc, member.tombstoneInc), now.mono);
-    this.#p.changes.removed(member, why, placement, now);
+  }
+
+  /** Stops to watch a member, which is alive as far as is known. */
+  part(member: Member, now: Instant): void {
+    this.#drop(member, false);
+    putLatest(this.#parted, member.card.id, member.card.inc, IDENTIFIERS_MAX);
+    this.greetings.forget(member.card.id);
+    this.#p.changes.parted(member, now);
   }
 
   /** Another agent removed the incarnation: a member is no longer echoed, but stays in view. */
   #hearGone(id: AgentId, inc: Incarnation, now: Instant): void {
     const member = this.#p.view.get(id);
-    if (!member || inc < member.card.inc) return this.#tombstones.note(id, inc, now.mono);
+    if (!member || inc < member.card.inc) return this.tombstones.note(id, inc, now.mono);
     member.unechoed = true;
     member.tombstoneInc = Math.max(member.tombstoneInc, inc);
   }
@@ -344,17 +393,23 @@ export class Membership {
       member.silent = now.mono - member.heardAt >= unheardMs(this.#p.settings);
       if (member.silent) member.hearsMe = false;
       const isDeaf = now.mono - member.echoedAt >= this.#p.settings.suspectAfterMs;
-      if (isDeaf) member.unechoed = true;
+      // A member that this agent need not know may have stopped to watch it.
+      if (isDeaf && this.#p.overlay.needs(member)) member.unechoed = true;
     }
     for (const id of this.#p.detector.suspected(now.mono)) {
       const member = this.#p.view.get(id);
       if (!member) continue;
+      // It may have stopped to watch this agent, which need not know whether it is running.
+      if (!this.#p.overlay.needs(member)) {
+        this.part(member, now);
+        continue;
+      }
       member.unechoed = true;
       if (this.#p.settings.quorum === 'majority') {
-        putLatest(this.#suspects, id, member.card.inc, IDENTIFIERS_MAX);
+        putLatest(this.suspects, id, member.card.inc, IDENTIFIERS_MAX);
       } else this.remove(member, 'suspect', now);
     }
-    for (const [id, inc] of [...this.#suspects]) {
+    for (const [id, inc] of [...this.suspects]) {
       const member = this.#p.view.get(id);
       if (member?.card.inc === inc && this.#votesAgainst(id, inc))
         this.remove(member, 'suspect', now);
@@ -394,90 +449,15 @@ export class Membership {
     if (this.#awaited.size > 0) return false;
     // This agent would take the hosts of a member that is not in view yet for its own.
     if (this.#proofs.isAsking(now)) return false;
-    if (now.mono - this.#startAt >= this.#p.settings.suspectAfterMs) return true;
+    if (!this.#p.overlay.isReady(now)) return false;
+    const isLate = now.mono - this.#startAt >= this.#p.settings.suspectAfterMs;
+    if (this.#p.overlay.isPartial) {
+      const hasJoined = [...this.#p.view.members()].some(({ joined }) => joined);
+      return hasJoined || (isLate && this.#p.overlay.mayBeFirst);
+    }
+    if (isLate) return true;
     return this.#p.settings.configured.every(
       ({ id }) => id === this.#p.settings.id || this.#p.view.has(id) || this.#longRemoved.has(id),
     );
-  }
-
-  /** Sends one heartbeat to all known agents, so that removed agents learn of their removal. */
-  beat(state: Pick<Heartbeat, 'idle' | 'idleSince' | 'viewHash' | 'gen'>, now: Instant): void {
-    const { capacity, address, fingerprintHash } = this.#p.settings;
-    const gone = [...this.#tombstones.entries()].map(({ id, inc }) => ({ id, inc }));
-    for (const m of this.#p.view.members()) {
-      if (m.unechoed) gone.push({ id: m.card.id, inc: Math.max(m.card.inc, m.tombstoneInc) });
-    }
-    const all = this.#news(now);
-    const news = this.#newsInTurn(all);
-    const beat: Heartbeat = {
-      type: 'HEARTBEAT',
-      counter: this.#counter,
-      joined: this.#p.view.joined,
-      capacity,
-      address,
-      fingerprintHash,
-      news,
-      ...(news.length < all.length && { more: true }),
-      gone,
-      suspects: this.#votes(now),
-      orders: this.#p.directives.hash(),
-      ...state,
-    };
-    this.#p.lease.sent(this.#counter, now);
-    const omitted = new Map(beat.more ? all.map((one) => [one.id, one]) : []);
-    for (const { id } of news) omitted.delete(id);
-    for (const [id, known] of this.greetings.addresses()) {
-      const member = this.#p.view.get(id);
-      // Each member gets its own echo every time: leases and the choice of relays depend on it.
-      const echo = omitted.get(id);
-      const message = echo ? { ...beat, news: [echo, ...news] } : beat;
-      if (member) this.#p.outbound.toMember(member, message);
-      else this.#p.outbound.toAddress({ id, address: known }, message);
-    }
-  }
-
-  /** The news of one heartbeat: continues where the last heartbeat ended. */
-  #newsInTurn(all: readonly News[]): readonly News[] {
-    const max = this.#p.settings.bounds.news;
-    if (all.length <= max) return all;
-    const from = this.#newsFrom % all.length;
-    this.#newsFrom = from + max;
-    return [...all, ...all].slice(from, from + max);
-  }
-
-  /**
-   * The suspects of this agent, and its tombstones older than `suspectAfterMs`. This agent has not
-   * echoed those incarnations since, so they count as votes, which it still has after a rebirth.
-   */
-  #votes(now: Instant): { id: AgentId; inc: Incarnation }[] {
-    if (this.#p.settings.quorum !== 'majority') return [];
-    const votes = new Map(this.#suspects);
-    for (const { id, inc, since } of this.#tombstones.entries()) {
-      if (this.#p.view.has(id) || now.mono - since < this.#p.settings.suspectAfterMs) continue;
-      votes.set(id, Math.max(inc, votes.get(id) ?? 0));
-    }
-    return [...votes].map(([id, inc]) => ({ id, inc }));
-  }
-
-  nextCounter(): number {
-    return ++this.#counter;
-  }
-
-  #newsOfMyself(): News {
-    const { id, capacity, address } = this.#p.settings;
-    const { inc } = this.#p.outbound;
-    const counter = this.#counter;
-    return { id, inc, capacity, address, counter, joined: this.#p.view.joined, direct: true };
-  }
-
-  #news(now: Instant): News[] {
-    const news: News[] = [];
-    for (const m of this.#p.view.members()) {
-      if (m.unechoed) continue;
-      const counter = this.#p.detector.counter(m.card.id) ?? 0;
-      const direct = now.mono - m.directAt < unheardMs(this.#p.settings);
-      news.push({ ...m.card, counter, joined: m.joined, direct });
-    }
-    return news;
   }
 }

@@ -2,7 +2,7 @@
 // messages reach a member directly, also sends them over a relay: a third agent, once, best effort.
 
 import type { Effects } from '../protocol/effects.ts';
-import type { AgentId, Envelope, Incarnation, Message } from '../protocol/messages.ts';
+import type { AgentId, Envelope, Incarnation, MemberCard, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Member, View } from './view.ts';
 
@@ -35,6 +35,13 @@ export class Outbound {
     const envelope = this.#envelope(card.id, card.inc, message);
     if (!member.hearsMe) this.#relay(member, envelope, options.durable ?? false);
     this.#push(card, envelope, options.durable ?? false);
+  }
+
+  /** Sends a message to an agent that need not be in view. */
+  toCard(card: MemberCard, message: Message, options: SendOptions = {}): void {
+    const member = this.#view.get(card.id);
+    if (member?.card.inc === card.inc) return this.toMember(member, message, options);
+    this.#push(card, this.#envelope(card.id, card.inc, message), options.durable ?? false);
   }
 
   /**

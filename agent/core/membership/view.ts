@@ -151,6 +151,11 @@ export class View {
     this.#assignment = null;
   }
 
+  /** The preference lists have changed although the members have not. */
+  moved(): void {
+    this.#assignment = null;
+  }
+
   clear(): void {
     this.#members.clear();
     this.#assignment = null;

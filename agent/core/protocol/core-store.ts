@@ -90,6 +90,8 @@ export interface Store extends EventStore {
   /** Entries with ids above `after`, in order of their ids. */
   outboxAfter(after: number, max: number): PlacedEntry[];
   rerouteOutbox(id: number, owner: AgentId): void;
+  /** Reroutes all entries of a host from one owner to another. */
+  rerouteHost(host: Host, from: AgentId, to: AgentId): void;
   removeFromOutbox(ids: readonly number[]): void;
   /**
    * Removes entries that their owner has acknowledged; returns the ids of the removed ones. An

@@ -3,6 +3,7 @@
 // incarnations of both ends, so a message to an earlier incarnation is dropped.
 
 import type { Identity, RequestForm, SpelledUrl } from '../../url/crawl-url.ts';
+import type { OverlayMessage } from './overlay-messages.ts';
 
 export type AgentId = string;
 /** Grows with each start and rebirth of an agent; about the Unix milliseconds of its start. */
@@ -284,7 +285,14 @@ export type Message =
       readonly gen: number;
       /** Digest of the operator's directives that the sender knows. */
       readonly orders: string;
+      /** Lengths of the regions that the sender watches, by identifier; absent: the view is full. */
+      readonly regions?: readonly number[];
+      /** Lengths of the regions that it knows completely; absent: those that it watches. */
+      readonly complete?: readonly number[];
+      /** Whether the sender must know the receiver; absent: the view is full. */
+      readonly needs?: boolean;
     }
+  | OverlayMessage
   | {
       readonly type: 'LIST';
       readonly list: number;
@@ -303,6 +311,8 @@ export type Message =
        */
       readonly slotsMs?: number;
     }
+  /** The receiver owes the sender a list: it may not know that the sender has added it again. */
+  | { readonly type: 'LIST_ASK' }
   | { readonly type: 'LIST_ACK'; readonly list: number; readonly part: number }
   | { readonly type: 'YIELD'; readonly list: number; readonly items: readonly YieldItem[] }
   | {

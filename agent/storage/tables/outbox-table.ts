@@ -85,6 +85,11 @@ export class OutboxTable {
     this.#idle.delete(owner);
   }
 
+  rerouteHost(host: Host, from: AgentId, to: AgentId): void {
+    this.#s.rerouteHost.run(to, from, host);
+    this.#idle.delete(to);
+  }
+
   remove(ids: readonly number[]): void {
     for (const id of ids) this.#count -= this.#s.remove.run(id).changes;
   }
@@ -135,6 +140,9 @@ function statements(db: Connection) {
       `SELECT ${COLUMNS}, host, owner FROM outbox WHERE id > ? ORDER BY id LIMIT ?`,
     ),
     reroute: db.prepare<[string, number]>('UPDATE outbox SET owner = ? WHERE id = ?'),
+    rerouteHost: db.prepare<[string, string, string]>(
+      'UPDATE outbox SET owner = ? WHERE owner = ? AND host = ?',
+    ),
     remove: db.prepare<[number]>('DELETE FROM outbox WHERE id = ?'),
     removeTaken: db
       .prepare<[string], number>(

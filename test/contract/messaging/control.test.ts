@@ -6,10 +6,10 @@ import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { Dealer } from 'zeromq';
+import { CONTROL_PENDING_MAX, PAYLOAD_BYTES_MAX } from '../../../agent/messaging/checks/limits.ts';
 import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import { askAgent } from '../../../agent/messaging/control-client.ts';
 import type { ControlReply } from '../../../agent/messaging/control-desk.ts';
-import { CONTROL_PENDING_MAX, PAYLOAD_BYTES_MAX } from '../../../agent/messaging/limits.ts';
 import { assertServes, envelope, play, station, until } from './kit.ts';
 
 const limits = { timeout: 60_000 };

@@ -6,12 +6,12 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { Dealer } from 'zeromq';
 import type { Envelope, Message } from '../../../agent/core/protocol/messages.ts';
-import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import {
   BULK_BYTES_MAX,
   CONTROL_FRAMES_MAX,
   PAYLOAD_BYTES_MAX,
-} from '../../../agent/messaging/limits.ts';
+} from '../../../agent/messaging/checks/limits.ts';
+import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import { RECONNECT_MAX_MS } from '../../../agent/messaging/peer-link.ts';
 import { Transport } from '../../../agent/messaging/transport.ts';
 import { freePort } from '../../../bench/ports.ts';

@@ -145,6 +145,10 @@ const origin = fc.constantFrom(
   'http://[2001:db8::1]',
 );
 
+/** A key of the Kademlia overlay, and a number of its bits. */
+const prefix = fc.constantFrom('0'.repeat(40), 'f'.repeat(40));
+const bits = fc.nat(160);
+
 type Maker<K extends MessageType> = fc.Arbitrary<Extract<Message, { type: K }>>;
 type Plain = Exclude<MessageType, 'RELAY'>;
 
@@ -187,6 +191,45 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     gen: whole,
     orders: word,
   }),
+  FIND_NODE: fc.record({
+    type: fc.constant('FIND_NODE'),
+    key: prefix,
+    capacity,
+    address,
+    fingerprintHash: word,
+  }),
+  FOUND_NODES: fc.record({
+    type: fc.constant('FOUND_NODES'),
+    key: prefix,
+    agents: fc.array(fc.record({ id, inc, capacity, address })),
+    capacity,
+    address,
+    fingerprintHash: word,
+  }),
+  IDLE_TOLD: fc.record({
+    type: fc.constant('IDLE_TOLD'),
+    key: prefix,
+    length: bits,
+    idle: flag,
+    wave: word,
+    sum: fc.constant('0123456789abcdef'),
+  }),
+  IDLE_ASK: fc.record({ type: fc.constant('IDLE_ASK'), key: prefix, length: bits, wave: word }),
+  PING: fc.record({
+    type: fc.constant('PING'),
+    capacity,
+    address,
+    fingerprintHash: word,
+    answer: flag,
+  }),
+  REGION_ASK: fc.record({ type: fc.constant('REGION_ASK'), key: prefix, length: bits }),
+  REGION_TOLD: fc.record({
+    type: fc.constant('REGION_TOLD'),
+    key: prefix,
+    length: bits,
+    agents: fc.array(fc.record({ id, inc, capacity, address })),
+    empty: fc.constantFrom('', '0', '0110'),
+  }),
   LIST: fc.record({
     type: fc.constant('LIST'),
     list: whole,
@@ -195,6 +238,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     last: flag,
     leavers: fc.array(id),
   }),
+  LIST_ASK: fc.record({ type: fc.constant('LIST_ASK') }),
   LIST_ACK: fc.record({ type: fc.constant('LIST_ACK'), list: whole, part: whole }),
   YIELD: fc.record({
     type: fc.constant('YIELD'),

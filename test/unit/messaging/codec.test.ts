@@ -4,12 +4,12 @@ import { describe, it } from 'node:test';
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { Envelope, MessageType } from '../../../agent/core/protocol/messages.ts';
-import { decodeFrame, encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import {
   FRAME_BYTES_MAX,
   PAYLOAD_BYTES_MAX,
   WIRE_VERSION,
-} from '../../../agent/messaging/limits.ts';
+} from '../../../agent/messaging/checks/limits.ts';
+import { decodeFrame, encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import { ROBOTS_BYTES_MAX } from '../../../agent/robots/robots-txt.ts';
 import { sealed } from '../../contract/messaging/sealed.ts';
 import { anyEnvelope, plainTypes } from './arbitrary-messages.ts';

@@ -5,7 +5,7 @@ import {
   BULK_BYTES_MAX,
   CONTROL_BYTES_MAX,
   CONTROL_FRAMES_MAX,
-} from '../../../agent/messaging/limits.ts';
+} from '../../../agent/messaging/checks/limits.ts';
 import { type Lane, Lanes } from '../../../agent/messaging/send-lanes.ts';
 
 function frame(name: number, size = 4): Uint8Array {

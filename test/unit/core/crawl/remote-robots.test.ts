@@ -6,7 +6,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RemoteRobots } from '../../../../agent/core/crawl/remote-robots.ts';
 import type { Outbound } from '../../../../agent/core/membership/outbound.ts';
+import { FullView } from '../../../../agent/core/membership/overlay.ts';
 import type { View } from '../../../../agent/core/membership/view.ts';
+import { Whereabouts } from '../../../../agent/core/membership/whereabouts.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 import type { Message } from '../../../../agent/core/protocol/messages.ts';
 import type { KnownRobots, RobotsResult } from '../../../../agent/core/protocol/visits-port.ts';
@@ -42,8 +44,8 @@ function agent(own: readonly string[] = ['a.test']) {
     get: (id: string) => ({ card: { id } }),
   };
   const outbound = {
-    toMember: ({ card }: { card: { id: string } }, message: Message) => {
-      sent.push({ to: card.id, message });
+    toCard: ({ id }: { id: string }, message: Message) => {
+      sent.push({ to: id, message });
     },
   };
   const asks = new RemoteRobots({
@@ -52,6 +54,7 @@ function agent(own: readonly string[] = ['a.test']) {
       bounds: { ...BOUNDS, robotsWaitMs: WAIT_MS },
     },
     view: view as unknown as View,
+    whereabouts: new Whereabouts(view as unknown as View, new FullView()),
     outbound: outbound as unknown as Outbound,
     hostOf: (url) => splitIdentity(url)?.host ?? null,
     directives: state,

@@ -5,8 +5,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Inbox, type InboxParts } from '../../../../agent/core/exchange/inbox.ts';
 import type { Member } from '../../../../agent/core/membership/view.ts';
-import type { Message, RowEvent, UrlItem } from '../../../../agent/core/protocol/messages.ts';
-import { validateEnvelope } from '../../../../agent/messaging/validate.ts';
+import type {
+  MemberCard,
+  Message,
+  RowEvent,
+  UrlItem,
+} from '../../../../agent/core/protocol/messages.ts';
+import { validateEnvelope } from '../../../../agent/messaging/checks/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { splitIdentity } from '../../../../agent/url/url-key.ts';
@@ -30,7 +35,7 @@ function answersTo(item: UrlItem): { types: string[]; recorded: number } {
   let recorded = 0;
   const inbox = new Inbox({
     view: { owns: () => true, get: () => member },
-    outbound: { toMember: (_: Member, { type }: Message) => types.push(type) },
+    outbound: { toCard: (_: MemberCard, { type }: Message) => types.push(type) },
     copies: { isSafe: () => true },
     hostOf: (url: string) => splitIdentity(url)?.host ?? null,
     routing: { enqueue: () => ++recorded },
@@ -39,7 +44,7 @@ function answersTo(item: UrlItem): { types: string[]; recorded: number } {
   } as unknown as InboxParts);
   const member = { card: { id: 'a2', inc: 1 } } as Member;
   inbox.join();
-  inbox.onUrls(member, { type: 'URLS', batch: 1, urls: [item] }, { mono: 0, wall: 0 });
+  inbox.onUrls(member.card, { type: 'URLS', batch: 1, urls: [item] }, { mono: 0, wall: 0 });
   return { types, recorded };
 }
 

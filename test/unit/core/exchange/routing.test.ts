@@ -6,7 +6,9 @@ import { describe, it } from 'node:test';
 import { Routing } from '../../../../agent/core/exchange/routing.ts';
 import { SeenFilter } from '../../../../agent/core/exchange/seen-filter.ts';
 import type { Outbound } from '../../../../agent/core/membership/outbound.ts';
+import { FullView } from '../../../../agent/core/membership/overlay.ts';
 import type { Member, View } from '../../../../agent/core/membership/view.ts';
+import { Whereabouts } from '../../../../agent/core/membership/whereabouts.ts';
 import type { Task } from '../../../../agent/core/protocol/backlog.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 import type { OutboxEntry, Store } from '../../../../agent/core/protocol/core-store.ts';
@@ -64,20 +66,22 @@ function agent(seenUrls = BOUNDS.seenUrls) {
   const homecomings: number[] = [];
   const batches: { batch: number; urls: string[] }[] = [];
   const outbound = {
-    toMember: (_member, message) => {
+    toCard: (_card, message) => {
       assert.equal(message.type, 'URLS');
       if (message.type !== 'URLS') return;
       batches.push({ batch: message.batch, urls: message.urls.map(({ url }) => url) });
     },
   } as Partial<Outbound> as Outbound;
   const seen = new SeenFilter(seenUrls, 0);
+  const view = {
+    owner: (host: string) => owners.get(host) ?? 'me',
+    members: () => [other],
+    get: () => other,
+  } as unknown as View;
   const routing = new Routing({
-    ...{ store, outbound, seen },
+    ...{ store, outbound, seen, whereabouts: new Whereabouts(view, new FullView()) },
     settings: { id: 'me', bounds: { ...BOUNDS, pieceUrls: 2 }, heartbeatMs: 100 } as CoreSettings,
-    view: {
-      owner: (host: string) => owners.get(host) ?? 'me',
-      members: () => [other],
-    } as unknown as View,
+    view,
     settlement: { left: (ids) => homecomings.push(...ids) } as Partial<Settlement> as Settlement,
     visits: { schedule: () => {} },
     admit: () => null,
@@ -98,7 +102,7 @@ function agent(seenUrls = BOUNDS.seenUrls) {
     /** A turn that sends a batch, and the acknowledgement of the batch. */
     exchange: (notMine: number[] = []) => {
       routing.pump(NOW);
-      routing.onUrlsAck(other, last().batch, notMine, NOW);
+      routing.onUrlsAck(other.card.id, last().batch, notMine, NOW);
       seen.committed();
     },
     /** Runs one piece of the backlog. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Gate, type Sender, TAKEN_FROM } from '../../../../agent/core/membership/gate.ts';
+import { FullView } from '../../../../agent/core/membership/overlay.ts';
 import type { Claim } from '../../../../agent/core/membership/refused-claims.ts';
 import type { Member } from '../../../../agent/core/membership/view.ts';
 import type { Message, MessageType } from '../../../../agent/core/protocol/messages.ts';
@@ -25,6 +26,7 @@ function gateOf(joined: boolean) {
     },
     outbound: { inc: ME.inc },
     refused: { refuse: (id, claim, why) => refused.push({ id, claim, why }) },
+    overlay: new FullView(),
     membership: {
       greetings: {
         isOf: (id, greeting) => greeting === `for ${id}` && id !== STRANGER.id,
@@ -43,11 +45,24 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
   ...{ HELLO: 'anyone', PROBE: 'agreeing', HEARTBEAT: 'agreeing' },
   ...{ WELCOME: 'asked', REFUSED: 'asked', COMPLETE: 'end' },
   ...{ LIST: 'member', LIST_ACK: 'member', YIELD: 'member', YIELD_ACK: 'member' },
-  ...{ URLS: 'member', URLS_ACK: 'member', KNOWN: 'member', BATCH_REFUSED: 'member' },
+  ...{
+    URLS: 'correspondent',
+    URLS_ACK: 'correspondent',
+    KNOWN: 'member',
+    BATCH_REFUSED: 'correspondent',
+  },
   ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'member' },
+  ...{ LIST_ASK: 'member', IDLE_TOLD: 'correspondent', IDLE_ASK: 'correspondent' },
+  ...{
+    FIND_NODE: 'agreeing',
+    FOUND_NODES: 'agreeing',
+    PING: 'agreeing',
+    REGION_ASK: 'member',
+    REGION_TOLD: 'member',
+  },
   ...{ SLOT_ASK: 'member', SLOT_GRANT: 'member', SLOT_END: 'member' },
   ...{ PAGES_ASK: 'member', PAGES_GRANT: 'member', COUNT: 'member', COUNTED: 'member' },
-  ...{ ROBOTS_ASK: 'member', ROBOTS_TOLD: 'member', RELAY: 'member' },
+  ...{ ROBOTS_ASK: 'correspondent', ROBOTS_TOLD: 'correspondent', RELAY: 'member' },
   ...{ CONTROL: 'nobody', CONTROL_ACK: 'nobody' },
 };
 const ALL = Object.keys(EXPECTED) as MessageType[];

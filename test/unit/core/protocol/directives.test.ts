@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { DIRECTIVES_MAX, type Directives } from '../../../../agent/core/protocol/directives.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
-import { isDirective } from '../../../../agent/messaging/validate.ts';
+import { isDirective } from '../../../../agent/messaging/checks/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import { agent, orders } from './directives-stage.ts';

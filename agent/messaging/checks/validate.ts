@@ -9,8 +9,6 @@ import type {
   Envelope,
   HostFailures,
   Incarnation,
-  MemberCard,
-  Message,
   MessageType,
   News,
   PageRow,
@@ -19,11 +17,9 @@ import type {
   RowsItem,
   UrlItem,
   YieldItem,
-} from '../core/protocol/messages.ts';
+} from '../../core/protocol/messages.ts';
 import {
-  ADDRESS_CHARS_MAX,
   ARGS_MAX,
-  CAPACITY_MAX,
   CRAWL_CHARS_MAX,
   DELAY_MS_MAX,
   DEPTH_MAX,
@@ -31,11 +27,9 @@ import {
   DIRECTIVES_MAX,
   FINGERPRINT_CHARS_MAX,
   GONE_MAX,
-  HASH_CHARS_MAX,
   HOPS_MAX,
   HOST_CHARS_MAX,
   HOSTS_MAX,
-  ID_CHARS_MAX,
   INCARNATION_MAX,
   IP_CHARS_MAX,
   KNOWN_CHARS_MAX,
@@ -47,6 +41,8 @@ import {
   URL_CHARS_MAX,
   URLS_MAX,
 } from './limits.ts';
+import { address, type Body, capacity, card, hash, id, message } from './member-fields.ts';
+import { overlayMessages, regions } from './overlay-checks.ts';
 import {
   type Check,
   duration,
@@ -59,7 +55,6 @@ import {
   nullable,
   oneOf,
   optional,
-  positive,
   shape,
   text,
   textLike,
@@ -93,24 +88,16 @@ export interface Rejected {
 
 export type Validated = { readonly ok: true; readonly envelope: Envelope } | Rejected;
 
-type Body<K extends MessageType> = Omit<Extract<Message, { type: K }>, 'type'>;
-
-const id = textLike(/^[^\s\p{Cc}]+$/u, 'an agent identifier', ID_CHARS_MAX);
-// libzmq gives semicolons a special meaning.
-const address = textLike(/^(?:tcp|ipc):\/\/[^\s;]+$/u, 'a tcp or ipc endpoint', ADDRESS_CHARS_MAX);
 const host = text(HOST_CHARS_MAX, 1);
 const url = text(URL_CHARS_MAX, 1);
 /** A stored key: scheme, port and path, without the host. */
 const key = textLike(/^[hs]\.?(?::\d{1,5})?\//, 'the key of a URL', URL_CHARS_MAX);
 const origin = textLike(/^https?:\/\/[^\s/?#]+$/, 'an origin', ORIGIN_CHARS_MAX);
-const hash = text(HASH_CHARS_MAX);
 const whole = natural();
-const capacity = positive(CAPACITY_MAX);
 const ip = text(IP_CHARS_MAX, 1);
 const tokens = { session: whole, granted: whole, returned: whole };
 
 const end = shape<End>({ id, inc: incarnation });
-const card: Fields<MemberCard> = { id, inc: incarnation, capacity, address };
 const news = list(
   shape<News>({ ...card, counter: whole, joined: flag, direct: flag }),
   MEMBERS_MAX,
@@ -145,13 +132,6 @@ const order: Check = (value, inc) => {
   return wrongValue === null ? null : `.value${wrongValue}`;
 };
 const orders = list(order, DIRECTIVES_MAX);
-
-/** For `type`, which selected the shape. */
-const anything: Check = () => null;
-
-function message<K extends MessageType>(fields: Fields<Body<K>>): Check {
-  return shape<{ type: K }>({ type: anything, ...fields } as Fields<{ type: K }>);
-}
 
 type Found = Extract<RowEvent, { kind: 'found' }>;
 type Done = Extract<RowEvent, { kind: 'done' }>;
@@ -280,7 +260,11 @@ const messages: { readonly [K in MessageType]: Check } = {
     gen: whole,
     viewHash: hash,
     orders: hash,
+    regions,
+    complete: regions,
+    needs: optional(flag),
   }),
+  ...overlayMessages,
   LIST: message<'LIST'>({
     list: whole,
     part: whole,
@@ -289,6 +273,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     leavers: list(id, MEMBERS_MAX),
     slotsMs: optional(duration),
   }),
+  LIST_ASK: message<'LIST_ASK'>({}),
   LIST_ACK: message<'LIST_ACK'>({ list: whole, part: whole }),
   YIELD: message<'YIELD'>({
     list: whole,
@@ -411,7 +396,7 @@ function relayed(value: unknown, incarnationMax: number): string | null {
   return checkEnvelope(value, incarnationMax);
 }
 
-/** @param anonymous - whether it may be a command-line tool, whose identifier is empty */
+/** @param anonymous - whether it may be a command-line tool, or unknown: its identifier is empty */
 function checkEnd(value: unknown, anonymous: boolean, incarnationMax: number): string | null {
   if (!anonymous || !isRecord(value) || value.id !== '') return end(value, incarnationMax);
   return value.inc === 0 && Object.keys(value).length === 2 ? null : ': not an end';
@@ -425,9 +410,10 @@ function checkEnvelope(value: unknown, incarnationMax: number): string | null {
   const check = checkOf.get(type);
   if (check === undefined) return '.message.type: unknown';
   const command = type === 'CONTROL';
+  const mayLackName = command || type === 'CONTROL_ACK' || type === 'PING';
   const wrongEnd =
     prefixed('.from', checkEnd(from, command, incarnationMax)) ??
-    prefixed('.to', checkEnd(to, command || type === 'CONTROL_ACK', incarnationMax));
+    prefixed('.to', checkEnd(to, mayLackName, incarnationMax));
   if (wrongEnd !== null) return wrongEnd;
   const wrong = check(inner, incarnationMax);
   if (wrong !== null) return `.message${wrong}`;

@@ -36,9 +36,9 @@ export function text(charsMax: number, charsMin = 0): Check {
   };
 }
 
-/** A non-empty string that matches the pattern. `what` completes the message "not …". */
-export function textLike(pattern: RegExp, what: string, charsMax: number): Check {
-  const size = text(charsMax, 1);
+/** A string that matches the pattern. `what` completes the message "not …". */
+export function textLike(pattern: RegExp, what: string, charsMax: number, charsMin = 1): Check {
+  const size = text(charsMax, charsMin);
   return (value, inc) =>
     size(value, inc) ?? (pattern.test(value as string) ? null : `: not ${what}`);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { MessageType } from '../../../agent/core/protocol/messages.ts';
+import type { MessageType } from '../../../../agent/core/protocol/messages.ts';
 import {
   CAPACITY_MAX,
   HOPS_MAX,
@@ -13,10 +13,10 @@ import {
   ROBOTS_CHARS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
-} from '../../../agent/messaging/limits.ts';
-import { validateEnvelope } from '../../../agent/messaging/validate.ts';
-import { ROBOTS_BYTES_MAX } from '../../../agent/robots/robots-txt.ts';
-import { anyEnvelope, plainTypes } from './arbitrary-messages.ts';
+} from '../../../../agent/messaging/checks/limits.ts';
+import { validateEnvelope } from '../../../../agent/messaging/checks/validate.ts';
+import { ROBOTS_BYTES_MAX } from '../../../../agent/robots/robots-txt.ts';
+import { anyEnvelope, plainTypes } from '../arbitrary-messages.ts';
 
 type Json = Record<string, unknown>;
 
@@ -180,6 +180,13 @@ describe('validate: ends', () => {
   const leave = { type: 'LEAVE' };
   const control = { type: 'CONTROL', request: 1, verb: 'status', args: [] };
   const nobody = { id: '', inc: 0 };
+  const ping = {
+    type: 'PING',
+    capacity: 1,
+    address: 'tcp://h:1',
+    fingerprintHash: 'f',
+    answer: false,
+  };
   const cases: [string, unknown, Json, RegExp][] = [
     [
       'an identifier too long',
@@ -198,6 +205,9 @@ describe('validate: ends', () => {
       { from: nobody, to },
       /from\.id: empty/,
     ],
+    ['a PING to an unknown agent', ping, { from, to: nobody }, /^ok$/],
+    ['another message to an unknown agent', leave, { from, to: nobody }, /to\.id: empty/],
+    ['a PING of an anonymous sender', ping, { from: nobody, to }, /from\.id: empty/],
     ['a command of an anonymous sender', control, { from: nobody, to: nobody }, /^ok$/],
     ['an anonymous sender with an incarnation', control, { from: { id: '', inc: 5 }, to }, /from/],
     [

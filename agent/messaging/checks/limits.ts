@@ -28,6 +28,8 @@ export const QUICK_BRACKETS = 2048;
 
 /** Agent identifiers: the config allows 64 characters of up to two UTF-16 units. */
 export const ID_CHARS_MAX = 128;
+/** Identifiers of an agent in the Kademlia overlay: 8 for each unit of capacity, up to 128. */
+export const IDENTIFIERS_MAX = 8192;
 /** The longest spelling of an IPv6 address has 45 characters. */
 export const IP_CHARS_MAX = 64;
 /** DNS allows 253 characters; the rest is a margin. */

@@ -4,11 +4,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seedReader } from '../../../agent/composition/config-parts.ts';
-import type { RowEvent, UrlItem } from '../../../agent/core/protocol/messages.ts';
-import { validateEnvelope } from '../../../agent/messaging/validate.ts';
-import { splitIdentity, urlKey } from '../../../agent/url/url-key.ts';
-import { good } from '../config/written-config.ts';
+import { seedReader } from '../../../../agent/composition/config-parts.ts';
+import type { RowEvent, UrlItem } from '../../../../agent/core/protocol/messages.ts';
+import { validateEnvelope } from '../../../../agent/messaging/checks/validate.ts';
+import { splitIdentity, urlKey } from '../../../../agent/url/url-key.ts';
+import { good } from '../../config/written-config.ts';
 
 const config = good('seeds: [http://a/]\nscope: { hosts: ["*"] }\n');
 const seedOf = seedReader(config);

@@ -1,0 +1,113 @@
+// Connects the overlay of a partial view to the other agents (docs/OVERLAY.md): sends its messages,
+// hands it those that arrive, and stops to watch members that need not be known any more.
+
+import type { Instant } from '../../../failure-detector/instant.ts';
+import { assertNever } from '../protocol/assert-never.ts';
+import type { AgentId, Envelope, Host, MemberCard, Message } from '../protocol/messages.ts';
+import type { OverlayMessage } from '../protocol/overlay-messages.ts';
+import type { Part } from '../protocol/part.ts';
+import type { Membership } from './membership.ts';
+import type { Outbound } from './outbound.ts';
+import type { IdleState, Overlay } from './overlay.ts';
+import type { View } from './view.ts';
+
+interface NeighboursParts {
+  readonly overlay: Overlay;
+  readonly view: View;
+  readonly outbound: Outbound;
+  readonly membership: Pick<Membership, 'part' | 'greetOne'>;
+  readonly handOff: {
+    /** Whether a list to or from the agent is not finished. */
+    isWith(id: AgentId): boolean;
+    /** The members that owe a list. */
+    debtors(): Iterable<AgentId>;
+  };
+  /** The preference lists have changed although the members have not. */
+  readonly moved: (now: Instant) => void;
+  /** The owners of these hosts outside the view have been found. */
+  readonly located: (hosts: readonly Host[]) => void;
+}
+
+export class Neighbours implements Part {
+  readonly #p: NeighboursParts;
+
+  constructor(parts: NeighboursParts) {
+    this.#p = parts;
+  }
+
+  pump(now: Instant): void {
+    const { overlay, outbound, view, membership } = this.#p;
+    if (!overlay.isPartial) return;
+    const { isMoved, greet, asks, pings, located } = overlay.pump(now);
+    for (const peer of greet) membership.greetOne(peer);
+    for (const { to, message } of asks) {
+      const member = view.get(to);
+      if (member) outbound.toMember(member, message);
+    }
+    for (const { to, message } of pings) outbound.toAddress(to, message);
+    if (located.length > 0) this.#p.located(located);
+    if (isMoved) this.#p.moved(now);
+    this.#partWithSpare(now);
+  }
+
+  /** Stops to watch members that neither need this agent nor are needed by it. */
+  #partWithSpare(now: Instant): void {
+    const { view, overlay, handOff, membership } = this.#p;
+    for (const member of [...view.members()]) {
+      if (member.leaving || !overlay.isSpare(member)) continue;
+      if (!handOff.isWith(member.card.id)) membership.part(member, now);
+    }
+  }
+
+  onMessage(from: Envelope['from'], message: OverlayMessage, now: Instant): void {
+    const { overlay, outbound, view } = this.#p;
+    switch (message.type) {
+      case 'PING':
+      case 'FIND_NODE':
+      case 'FOUND_NODES': {
+        const answer = overlay.onContact(from, message, now);
+        if (answer) outbound.toAddress({ ...from, address: message.address }, answer);
+        return;
+      }
+      case 'IDLE_TOLD':
+      case 'IDLE_ASK':
+        return this.#answer(this.cardOf(from), (card) => overlay.onIdle(card, message, now));
+      case 'REGION_ASK':
+      case 'REGION_TOLD': {
+        const member = view.get(from.id);
+        if (member) this.#answer(member.card, () => overlay.onRegion(member, message, now));
+        return;
+      }
+      default:
+        assertNever(message);
+    }
+  }
+
+  #answer(card: MemberCard | null, answerOf: (card: MemberCard) => Message | null): void {
+    const answer = card && answerOf(card);
+    if (answer) this.#p.outbound.toCard(card, answer);
+  }
+
+  /** The sender of a message that the gate has admitted; null: it is not known any more. */
+  cardOf(from: Envelope['from']): MemberCard | null {
+    const card = this.#p.view.get(from.id)?.card;
+    return card?.inc === from.inc ? card : this.#p.overlay.met(from.id);
+  }
+
+  /** Called with each heartbeat of this agent. */
+  beat(me: IdleState, now: Instant): void {
+    const { overlay, outbound, view, handOff } = this.#p;
+    if (!overlay.isPartial) return;
+    const stateOf = (id: AgentId) => {
+      const member = view.get(id);
+      const last = member?.lastHeartbeat;
+      return member && last ? { ...last, id, inc: member.card.inc } : null;
+    };
+    for (const { to, message } of overlay.survey(me, stateOf, now)) outbound.toCard(to, message);
+    // A member may not know that this agent stopped to watch it and has added it again.
+    for (const id of handOff.debtors()) {
+      const member = view.get(id);
+      if (member) outbound.toMember(member, { type: 'LIST_ASK' });
+    }
+  }
+}

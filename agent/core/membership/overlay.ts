@@ -1,0 +1,195 @@
+// The questions of the protocol whose answers depend on how many of the cluster's agents an agent
+// knows (docs/OVERLAY.md): which agents it watches, what they tell each other, and when it has
+// joined. Where every agent knows all others (`FullView`), the answers are simple. The preference
+// lists come from `CoreSettings.build`, which must agree with the overlay.
+
+import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Peer } from '../protocol/effects.ts';
+import type { AgentId, Host, Incarnation, MemberCard, Message } from '../protocol/messages.ts';
+import type { OverlayMessage } from '../protocol/overlay-messages.ts';
+
+type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
+
+/** The part of a heartbeat that only a partial view needs. */
+export type About = Pick<Heartbeat, 'regions' | 'complete' | 'needs'>;
+
+/** The messages of agents that need not know each other. */
+export type ContactMessage = Extract<
+  OverlayMessage,
+  { type: 'PING' | 'FIND_NODE' | 'FOUND_NODES' }
+>;
+export type RegionMessage = Extract<OverlayMessage, { type: 'REGION_ASK' | 'REGION_TOLD' }>;
+
+export type IdleMessage = Extract<OverlayMessage, { type: 'IDLE_TOLD' | 'IDLE_ASK' }>;
+
+/** A message to an agent that need not be in view. */
+export interface Addressed {
+  readonly to: MemberCard;
+  readonly message: Message;
+}
+
+/** What the last heartbeat of an agent says; `counter` is its number. */
+export interface IdleState {
+  readonly id: AgentId;
+  readonly inc: Incarnation;
+  readonly counter: number;
+  readonly idle: boolean;
+  /** The number of the heartbeat with which the idle period began. */
+  readonly idleSince: number;
+}
+
+/** The incarnation that sent a message. */
+export interface Sender {
+  readonly id: AgentId;
+  readonly inc: Incarnation;
+}
+
+/** A member as the overlay sees it. */
+export interface Watched {
+  readonly card: MemberCard;
+  readonly joined: boolean;
+}
+
+/** What a turn of the overlay asks the core to do. */
+export interface OverlayWork {
+  /** The preference lists may have changed although no member was added or removed. */
+  readonly isMoved: boolean;
+  /** Agents to which a HELLO is to be sent. */
+  readonly greet: readonly Peer[];
+  /** Messages to members. */
+  readonly asks: readonly { readonly to: AgentId; readonly message: Message }[];
+  /** Messages to agents that may not be members. */
+  readonly pings: readonly { readonly to: Peer; readonly message: Message }[];
+  /** Hosts whose owners have been found. */
+  readonly located: readonly Host[];
+}
+
+export interface Overlay {
+  /** Whether this agent knows only some of the others. */
+  readonly isPartial: boolean;
+  /** Whether this agent joins although it meets no member: others would meet it. */
+  readonly mayBeFirst: boolean;
+  /** A new incarnation begins, without members. */
+  reset(now: Instant): void;
+  /** This agent has joined. */
+  joined(): void;
+  added(member: Watched, now: Instant): void;
+  /** The member is not watched any more. `isGone`: because it was removed or has left. */
+  removed(member: Watched, isGone: boolean): void;
+  /** A heartbeat of the member has arrived. */
+  heard(member: Watched, about: About, now: Instant): void;
+  /** What the heartbeat to the member says. */
+  about(to: Watched): About;
+  /** Whether an agent that is no member becomes one because of its heartbeat. */
+  isWanted(card: MemberCard, about: About, now: Instant): boolean;
+  /** Another agent reports an agent that is no member. Returns whether this agent must know it. */
+  isNamed(card: MemberCard, now: Instant): boolean;
+  /** Whether a member must know the agent, so that heartbeats to it have news of the agent. */
+  concerns(card: MemberCard, member: Watched): boolean;
+  /** Whether this agent must know the member. */
+  needs(member: Watched): boolean;
+  /** Whether neither this agent nor the member must know the other. */
+  isSpare(member: Watched): boolean;
+  /** Whether this agent knows all agents that it must know before it joins. */
+  isReady(now: Instant): boolean;
+  /** Handles a message of a member about a region; returns the answer, if there is one. */
+  onRegion(from: Watched, message: RegionMessage, now: Instant): Message | null;
+  /** Handles a message from any agent; returns the answer, if there is one. */
+  onContact(from: Sender, message: ContactMessage, now: Instant): Message | null;
+  /** An agent with the same settings has sent a message. */
+  meet(card: MemberCard): void;
+  /** An agent that has sent a message, as it described itself; null: it has not. */
+  met(id: AgentId): MemberCard | null;
+  /** Handles a message about idle agents; returns the answer, if there is one. */
+  onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null;
+  /** Continues to find out whether all agents are idle. Called with each heartbeat. */
+  survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[];
+  /** All agents were idle at once, or another agent says so. */
+  isComplete: boolean;
+  /** Agents outside the view that must learn that the crawl is complete. */
+  dependents(): readonly MemberCard[];
+  /** The owner of a host outside the neighbourhood; null: it is being looked for. */
+  find(host: Host): MemberCard | null;
+  /** The agent that was found for the host does not own it, or does not answer. */
+  notThere(host: Host): void;
+  pump(now: Instant): OverlayWork;
+}
+
+const NO_WORK: OverlayWork = { isMoved: false, greet: [], asks: [], pings: [], located: [] };
+
+/** Every agent knows all others. */
+export class FullView implements Overlay {
+  readonly isPartial = false;
+  readonly mayBeFirst = true;
+  isComplete = false;
+
+  reset(): void {}
+  joined(): void {}
+  added(): void {}
+  removed(): void {}
+  heard(): void {}
+
+  about(): About {
+    return {};
+  }
+
+  concerns(): boolean {
+    return true;
+  }
+
+  needs(): boolean {
+    return true;
+  }
+
+  isSpare(): boolean {
+    return false;
+  }
+
+  isNamed(): boolean {
+    return true;
+  }
+
+  isWanted(): boolean {
+    return true;
+  }
+
+  isReady(): boolean {
+    return true;
+  }
+
+  onRegion(): null {
+    return null;
+  }
+
+  onContact(): null {
+    return null;
+  }
+
+  meet(): void {}
+
+  met(): null {
+    return null;
+  }
+
+  onIdle(): null {
+    return null;
+  }
+
+  survey(): Addressed[] {
+    return [];
+  }
+
+  dependents(): readonly MemberCard[] {
+    return [];
+  }
+
+  find(): null {
+    return null;
+  }
+
+  notThere(): void {}
+
+  pump(): OverlayWork {
+    return NO_WORK;
+  }
+}

@@ -1,0 +1,40 @@
+// The checks of the messages of agents that know only some of the others
+// (core/protocol/overlay-messages.ts).
+
+import { KEY_BITS } from '../../../assignment/identifiers.ts';
+import type { MemberCard } from '../../core/protocol/messages.ts';
+import type { OverlayMessage } from '../../core/protocol/overlay-messages.ts';
+import { HASH_CHARS_MAX, ID_CHARS_MAX, IDENTIFIERS_MAX, MEMBERS_MAX } from './limits.ts';
+import { address, capacity, card, hash, message } from './member-fields.ts';
+import { type Check, flag, list, natural, optional, shape, text, textLike } from './shape.ts';
+
+const key = textLike(/^[0-9a-f]{40}$/, '160 bits in hexadecimal', KEY_BITS / 4);
+const length = natural(KEY_BITS);
+const agents = list(shape<MemberCard>(card), MEMBERS_MAX);
+const sender = { capacity, address, fingerprintHash: hash };
+/** An agent, its incarnation and a number. */
+const wave = text(ID_CHARS_MAX + HASH_CHARS_MAX);
+
+/** The regions in a heartbeat. */
+export const regions = optional(list(length, IDENTIFIERS_MAX));
+
+export const overlayMessages: { readonly [K in OverlayMessage['type']]: Check } = {
+  REGION_ASK: message<'REGION_ASK'>({ key, length }),
+  REGION_TOLD: message<'REGION_TOLD'>({
+    key,
+    length,
+    agents,
+    empty: textLike(/^[01]*$/, 'binary digits', KEY_BITS, 0),
+  }),
+  PING: message<'PING'>({ ...sender, answer: flag }),
+  FIND_NODE: message<'FIND_NODE'>({ ...sender, key }),
+  FOUND_NODES: message<'FOUND_NODES'>({ ...sender, key, agents }),
+  IDLE_TOLD: message<'IDLE_TOLD'>({
+    key,
+    length,
+    idle: flag,
+    wave,
+    sum: textLike(/^[0-9a-f]{16}$/, '64 bits in hexadecimal', 16),
+  }),
+  IDLE_ASK: message<'IDLE_ASK'>({ key, length, wave }),
+};

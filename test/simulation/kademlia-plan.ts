@@ -1,0 +1,53 @@
+// Builds the Kademlia overlay of a simulated agent.
+
+import { createHash } from 'node:crypto';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
+import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
+import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
+import type { RingMember } from '../../assignment/assignment.ts';
+import { Kademlia } from '../../assignment/kademlia.ts';
+import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';
+
+export interface KademliaPlan {
+  /** The agents that each agent knows when it starts. */
+  readonly contacts: readonly AgentId[];
+  readonly ids: number;
+  readonly neighbourhood: number;
+  readonly bucketSize: number;
+}
+
+const sha1 = (text: string) => createHash('sha1').update(text).digest();
+/** By number of identifiers; shared by all agents, because each computes the same. */
+const drawn = new Map<number, KnownIdentifiers>();
+
+function identifiersWith(ids: number): KnownIdentifiers {
+  const known = drawn.get(ids) ?? new KnownIdentifiers({ sha1, ids });
+  drawn.set(ids, known);
+  return known;
+}
+
+/** The preference lists over all agents. */
+export function listsOf(members: readonly RingMember[], { ids }: KademliaPlan): Kademlia {
+  return new Kademlia(members, identifiersWith(ids));
+}
+
+export function kademliaOf(settings: CoreSettings, plan: KademliaPlan): KademliaOverlay {
+  const first = settings.configured.filter(({ id }) => plan.contacts.includes(id));
+  const contacts = first.map((peer) => peer.address);
+  const identifiers = identifiersWith(plan.ids);
+  const { id, capacity, address, backups, heartbeatMs, suspectAfterMs } = settings;
+  return new KademliaOverlay({
+    self: { id, capacity, address },
+    contacts,
+    sha1,
+    identifiersOf: (member) => identifiers.of(member),
+    fingerprintHash: settings.fingerprintHash,
+    bucketSize: plan.bucketSize,
+    concurrency: 3,
+    neighbourhood: plan.neighbourhood,
+    backups,
+    heartbeatMs,
+    suspectAfterMs,
+    random: () => 0.5,
+  });
+}
