@@ -87,7 +87,7 @@ export interface AgentOptions {
 /** Starts agent `id` of the config. On failure, all resources are released. */
 export async function startAgent(options: AgentOptions): Promise<Started> {
   const { config, id, log } = options;
-  const { agents } = config.cluster;
+  const { agents, contacts, backups } = config.cluster;
   if (typeof agents === 'number') {
     throw new Error('the ports of numbered agents must be resolved before an agent is started');
   }
@@ -101,7 +101,7 @@ export async function startAgent(options: AgentOptions): Promise<Started> {
   const clock = judgeClock(directory, wallMs());
   if (clock.verdict === 'ahead') return { ok: false, code: 4, message: clock.message };
   if (clock.verdict === 'behind') log.warn(clock.message);
-  const quarantineAt = config.cluster.backups > 0 && agents.length > 1 ? wallMs() : undefined;
+  const quarantineAt = backups > 0 && agents.length + contacts.length > 1 ? wallMs() : undefined;
   const opened = openState({ directory, crawl: config.name, agent: id, quarantineAt });
   if (!opened.ok) {
     return { ok: false, code: opened.code === 'full' ? 3 : 4, message: opened.message };

@@ -85,8 +85,19 @@ export interface Config {
     };
   };
   readonly cluster: {
-    /** A number N means a1 to aN on this machine; `resolveAgents` assigns their ports. */
+    /** Empty if there are only contacts. A number N means a1 to aN on this machine; `resolveAgents` assigns their ports. */
     readonly agents: number | readonly AgentEntry[];
+    /** How hosts are placed on agents, and whether each agent knows all others. */
+    readonly overlay: 'ring' | 'kademlia';
+    readonly kademlia: {
+      readonly ids: number;
+      readonly bucketSize: number;
+      readonly concurrency: number;
+      readonly neighbourhood: number;
+    };
+    /** Endpoints of the overlay kademlia, through which agents find the cluster. */
+    readonly contacts: readonly string[];
+    /** Unused with the overlay kademlia. */
     readonly replicas: number;
     readonly backups: number;
     readonly quorum: 'none' | 'majority';

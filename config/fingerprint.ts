@@ -30,7 +30,7 @@ export function fingerprintOf(
   config: Config,
   versions: { readonly protocol: number; readonly canonicalForm: number },
 ): string {
-  const { replicas, backups, quorum, failureDetector } = config.cluster;
+  const { overlay, kademlia, replicas, backups, quorum, failureDetector } = config.cluster;
   const members = membersOf(config).map((member) => member.id);
   const ownDelays = Object.entries(config.politeness.hosts)
     .map(([pattern, { hostDelayMs }]) => `${pattern} ${hostDelayMs}`)
@@ -39,6 +39,8 @@ export function fingerprintOf(
     name: config.name,
     version: versions,
     cluster: {
+      overlay,
+      kademlia,
       replicas,
       backups,
       quorum,

@@ -156,12 +156,18 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
 }
 
 function addAgentCommand(root: Command, action: ActionOf): void {
-  type AgentFlags = Flags<{ id: string; refresh?: number | true; repair?: boolean }>;
+  type AgentFlags = Flags<{
+    id: string;
+    listen?: string;
+    refresh?: number | true;
+    repair?: boolean;
+  }>;
   root
     .command('agent')
     .description('run one agent in the foreground')
     .argument(...configArgument)
-    .requiredOption('--id <id>', 'which agent of the config')
+    .requiredOption('--id <id>', 'which agent of the config, or a new one with --listen')
+    .option('--listen <endpoint>', 'the endpoint of a new agent, which joins by cluster.contacts')
     .option(
       '--refresh [round]',
       'as launch --refresh; a number above the last round (default: Unix seconds)',

@@ -1,10 +1,7 @@
-// Derives the settings of an agent's parts from its config: the core's settings with the ring and
-// the fingerprint, the seeds, the scope and the robots.txt parser.
+// Derives the settings of an agent's parts from its config: the core's settings with the
+// fingerprint, the seeds, the scope and the robots.txt parser.
 
-import { createHash, hash } from 'node:crypto';
-import { findCollision } from '../../assignment/collision.ts';
-import { Ring } from '../../assignment/ring.ts';
-import { RingPoints } from '../../assignment/ring-points.ts';
+import { createHash } from 'node:crypto';
 import { type AgentEntry, type Config, leaseMsOf } from '../../config/config.ts';
 import { fingerprintHash, fingerprintOf, firstDifference } from '../../config/fingerprint.ts';
 import { compilePattern, type LinearPattern } from '../../config/values/linear-pattern.ts';
@@ -12,7 +9,6 @@ import { seedProblem } from '../../config/values/seed.ts';
 import type { Compression } from '../archive/record/compression.ts';
 import { BOUNDS } from '../core/protocol/bounds.ts';
 import type { UrlItem } from '../core/protocol/messages.ts';
-import type { CoreSettings } from '../core/protocol/settings.ts';
 import { ownDelay } from '../frontier/host-delay.ts';
 import { productTokenOf } from '../robots/product-token.ts';
 import { parseRobots } from '../robots/robots-txt.ts';
@@ -21,12 +17,13 @@ import { CANONICAL_FORM_VERSION, type CrawlUrl, parseCrawlUrl, spelled } from '.
 import { IdentityRules } from '../url/identity-rules.ts';
 import { RequestScope } from '../url/request-scope.ts';
 import { Scope, type ScopeRules } from '../url/scope.ts';
+import type { PlainSettings } from './selected-overlay.ts';
 
 /** Version of the messages and rules between agents. All agents must have the same. */
 const PROTOCOL_VERSION = 1;
 
 /**
- * The settings of the core.
+ * The settings of the core, without those that follow from the overlay.
  *
  * @param parts.agents - the configured agents, with resolved endpoints
  */
@@ -35,12 +32,11 @@ export function settingsOf(parts: {
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
   readonly awaits?: readonly string[];
-}): CoreSettings {
+}): PlainSettings {
   const { config, entry, agents, awaits = [] } = parts;
-  const { replicas, backups, quorum, failureDetector } = config.cluster;
+  const { backups, quorum, failureDetector } = config.cluster;
   const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
   const fingerprint = fingerprintOf(config, versions);
-  const points = new RingPoints({ replicas, sha256: (text) => hash('sha256', text, 'buffer') });
   return {
     id: entry.id,
     capacity: entry.capacity,
@@ -60,8 +56,6 @@ export function settingsOf(parts: {
     fingerprint,
     fingerprintHash: fingerprintHash(fingerprint),
     compare: firstDifference,
-    build: (members) => new Ring(members, points),
-    collision: (members) => findCollision(members, points),
     digest: (text) => createHash('sha256').update(text).digest('base64url').slice(0, 22),
   };
 }

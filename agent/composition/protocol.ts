@@ -13,6 +13,7 @@ import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { DirectiveTable } from '../storage/tables/directive-table.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { requestScopeOf, robotsParser, seedsOf, settingsOf } from './config-parts.ts';
+import { withOverlay } from './selected-overlay.ts';
 
 export interface ProtocolParts {
   readonly config: Config;
@@ -27,7 +28,7 @@ export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effect
   const seeds = seedsOf(config);
   const scope = requestScopeOf(config, seeds);
   return new Core({
-    settings: settingsOf(parts),
+    ...withOverlay(config, settingsOf(parts)),
     store,
     effects,
     slice: turnSlice(),

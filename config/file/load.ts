@@ -65,7 +65,8 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
     problems.push(noSeeds(raw, source));
   }
 
-  const config = configOf(parsed, { file: absolute, seeds, inlineSeeds, seedFiles, options });
+  const own = { file: absolute, seeds, inlineSeeds, seedFiles };
+  const config = configOf(parsed, { ...own, options, raw });
   const { ca } = config.http.tls;
   if (ca !== null) problems.push(...authorityProblems(ca, source));
   const sha256 = options.sha256 ?? sha256Of;
@@ -84,9 +85,12 @@ function isOfCluster({ file, path: key }: ConfigProblem, own: string): boolean {
 
 function configOf(
   parsed: ParsedConfig,
-  from: Pick<Config, 'file' | 'seeds' | 'inlineSeeds' | 'seedFiles'> & { options: LoadOptions },
+  from: Pick<Config, 'file' | 'seeds' | 'inlineSeeds' | 'seedFiles'> & {
+    options: LoadOptions;
+    raw: unknown;
+  },
 ): Config {
-  const { file, seeds, inlineSeeds, seedFiles, options } = from;
+  const { file, seeds, inlineSeeds, seedFiles, options, raw } = from;
   const { agents } = parsed.cluster;
   const { include, exclude } = parsed.scope;
   const starts = seeds.length > 0 ? seeds : parsed.sitemaps;
@@ -109,13 +113,19 @@ function configOf(
       ...parsed.cluster,
       agents:
         typeof agents === 'number'
-          ? agents
+          ? numberOrNone(agents, parsed, raw)
           : agents.map(({ id, listen, address, capacity }) => {
               return { id, listen, address: address ?? listen, capacity };
             }),
     },
     agent: { ...parsed.agent, dataDir },
   };
+}
+
+/** With contacts and without `agents`, the config names no agents. */
+function numberOrNone(agents: number, { cluster }: ParsedConfig, raw: unknown): number | [] {
+  const isGiven = valueAt(raw, ['cluster', 'agents']) !== undefined;
+  return isGiven || cluster.contacts.length === 0 ? agents : [];
 }
 
 /** Returns the seeds of all files, and adds the problems of the files to `problems`. */

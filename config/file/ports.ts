@@ -13,7 +13,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
 import { type AgentEntry, type Config, membersOf } from '../config.ts';
-import { agentsMax } from '../keys/schema.ts';
+import { agentsMax } from '../keys/cluster-keys.ts';
 import { parseEndpoint } from '../values/agent-endpoint.ts';
 import { readText } from './read-text.ts';
 

@@ -38,10 +38,20 @@ interface Rule {
 /** A point takes 16 bytes and about a microsecond at the start of each command. */
 const ringPointsMax = 1_000_000;
 
+/** An identifier takes about 100 bytes and some microseconds at the start of each command. */
+const identifiersMax = 100_000;
+/** Heartbeats with more are refused. */
+const identifiersOfAgentMax = 8192;
+
 const RULES: readonly Rule[] = [
   { reads: [], check: repeatedAgents },
   { reads: [], check: wildcardsWithoutAddress },
-  { reads: ['cluster.agents', 'cluster.replicas'], check: ringPoints },
+  { reads: ['cluster.agents', 'cluster.overlay', 'cluster.replicas'], check: ringPoints },
+  { reads: ['cluster.agents', 'cluster.kademlia.ids'], check: identifiers },
+  { reads: ['cluster.backups', 'cluster.kademlia.neighbourhood'], check: smallNeighbourhood },
+  { reads: ['cluster.agents', 'cluster.contacts'], check: noAgents },
+  { reads: ['cluster.overlay', 'cluster.contacts'], check: contactsOfRing },
+  { reads: ['cluster.quorum', 'limits.pages', 'politeness.ipDelayMs'], check: needsAllAgents },
   { reads: ['cluster.failureDetector'], check: heartbeats },
   { reads: ['cluster.agents', 'cluster.backups'], check: tooManyBackups },
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
@@ -118,7 +128,8 @@ function textAt(entry: unknown, key: string): string | null {
 }
 
 function ringPoints({ parsed, members, sha256 }: Subject): Finding[] {
-  const { replicas } = parsed.cluster;
+  const { overlay, replicas } = parsed.cluster;
+  if (overlay !== 'ring') return [];
   const points = members.reduce(
     (sum, member) => sum + Math.max(1, Math.round(member.capacity * replicas)),
     0,
@@ -140,6 +151,70 @@ function ringPoints({ parsed, members, sha256 }: Subject): Finding[] {
   return [error(['cluster', 'agents', ...path], message, remedy)];
 }
 
+function identifiers({ parsed, members }: Subject): Finding[] {
+  const { overlay, kademlia } = parsed.cluster;
+  if (overlay !== 'kademlia') return [];
+  const counts = members.map(({ capacity }) => Math.max(1, Math.round(capacity * kademlia.ids)));
+  const most = Math.max(...counts);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const path = ['cluster', 'kademlia', 'ids'];
+  const remedy = 'lower ids, or all capacities';
+  if (most > identifiersOfAgentMax) {
+    const message = `an agent would have ${most} identifiers, more than ${identifiersOfAgentMax}`;
+    return [error(path, message, remedy)];
+  }
+  if (total <= identifiersMax) return [];
+  const message = `the agents would have ${total} identifiers, more than ${identifiersMax}`;
+  return [error(path, message, remedy)];
+}
+
+/** The owner of a host, its backups, the lease grantor and the next agent must know each other. */
+function smallNeighbourhood({ parsed }: Subject): Finding[] {
+  const { overlay, kademlia, backups } = parsed.cluster;
+  const least = backups + 3;
+  if (overlay !== 'kademlia' || kademlia.neighbourhood >= least) return [];
+  const message = `${kademlia.neighbourhood} is less than cluster.backups + 3, which is ${least}`;
+  const remedy = `raise neighbourhood to ${least}, or lower cluster.backups`;
+  return [error(['cluster', 'kademlia', 'neighbourhood'], message, remedy)];
+}
+
+function noAgents({ parsed, members }: Subject): Finding[] {
+  if (members.length > 0 || parsed.cluster.contacts.length > 0) return [];
+  const remedy = 'list the agents, or write their number';
+  return [error(['cluster', 'agents'], 'names no agent', remedy)];
+}
+
+function contactsOfRing({ parsed }: Subject): Finding[] {
+  const { overlay, contacts } = parsed.cluster;
+  if (overlay === 'kademlia' || contacts.length === 0) return [];
+  const message = 'need cluster.overlay: kademlia: on the ring, agents need the list of all agents';
+  const remedy = 'list the agents in cluster.agents, or write "overlay: kademlia"';
+  return [error(['cluster', 'contacts'], message, remedy)];
+}
+
+/** What agents that know only their neighbours cannot do. */
+function needsAllAgents({ parsed }: Subject): Finding[] {
+  const { cluster, limits, politeness } = parsed;
+  if (cluster.overlay !== 'kademlia') return [];
+  const findings: Finding[] = [];
+  if (cluster.quorum === 'majority') {
+    const message =
+      'a majority needs the list of all agents, and with cluster.overlay: kademlia no agent has it';
+    const remedy = 'write "quorum: none", or "overlay: ring"';
+    findings.push(error(['cluster', 'quorum'], message, remedy));
+  }
+  const why = 'needs an agent that all others know; cluster.overlay: kademlia has none';
+  if (limits.pages !== null) {
+    const remedy = 'remove it and use limits.pagesPerHost, or write "overlay: ring"';
+    findings.push(error(['limits', 'pages'], `is not yet supported: it ${why}`, remedy));
+  }
+  if (politeness.ipDelayMs > 0) {
+    const remedy = 'remove it and use politeness.hostDelayMs, or write "overlay: ring"';
+    findings.push(error(['politeness', 'ipDelayMs'], `is not yet supported: it ${why}`, remedy));
+  }
+  return findings;
+}
+
 function heartbeats({ parsed }: Subject): Finding[] {
   const { heartbeatMs, suspectAfterMs } = parsed.cluster.failureDetector;
   if (heartbeatMs * 3 <= suspectAfterMs) return [];
@@ -153,7 +228,12 @@ function heartbeats({ parsed }: Subject): Finding[] {
 function tooManyBackups({ raw, parsed, members }: Subject): Finding[] {
   const { backups } = parsed.cluster;
   // A single agent with the default of `backups` is normal.
-  if (backups < members.length || valueAt(raw, ['cluster', 'backups']) === undefined) return [];
+  if (
+    members.length === 0 ||
+    backups < members.length ||
+    valueAt(raw, ['cluster', 'backups']) === undefined
+  )
+    return [];
   const message = `${backups} backups need ${backups + 1} agents, and there are ${members.length}`;
   return [warning(['cluster', 'backups'], message, 'add agents, or lower backups')];
 }

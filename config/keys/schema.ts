@@ -3,21 +3,11 @@
 // cost of a higher value. Unknown keys are errors, because they are probably misspelled.
 
 import { z } from 'zod';
+import { cluster } from './cluster-keys.ts';
 import { http } from './http-keys.ts';
-import {
-  agentId,
-  duration,
-  hostPattern,
-  listenEndpoint,
-  peerEndpoint,
-  regexSource,
-  seedUrl,
-  size,
-} from './leaves.ts';
+import { duration, hostPattern, regexSource, seedUrl, size } from './leaves.ts';
 import { links, urls } from './url-keys.ts';
 
-/** Every agent sends heartbeats to every other: 1,000 agents send a million per interval. */
-export const agentsMax = 1000;
 /** More hosts should be covered by patterns. */
 const patternsMax = 100_000;
 /** More hosts should be covered by patterns: agents compare the whole list. */
@@ -180,89 +170,6 @@ const politeness = z
   })
   .prefault({})
   .meta({ description: 'Limits of the load on web servers.' });
-
-const agentEntry = z.strictObject({
-  id: agentId.meta({
-    description:
-      'Name of the agent and of its directory. It determines the ring points: a change moves hosts.',
-    example: 'a1',
-  }),
-  listen: listenEndpoint.meta({
-    description: 'Endpoint to bind.',
-    example: 'tcp://127.0.0.1:7101',
-  }),
-  address: peerEndpoint.optional().meta({
-    description: 'Endpoint for other agents. Default: `listen`. Required if that is a wildcard.',
-    example: 'tcp://10.0.0.5:7101',
-  }),
-  capacity: z.number().gt(0).max(1000).prefault(1).meta({
-    description: 'Relative share of the hosts: max(1, round(capacity × replicas)) ring points.',
-  }),
-});
-
-const cluster = z
-  .strictObject({
-    agents: z
-      .union([z.int().min(1).max(agentsMax), z.array(agentEntry).min(1).max(agentsMax)], {
-        error: 'must be a number of agents or a list of them',
-      })
-      .prefault(1)
-      .meta({
-        description: 'A list, or a number N: a1 to aN on free ports of 127.0.0.1.',
-        example: 4,
-      }),
-    replicas: z
-      .int()
-      .min(1)
-      .max(10_000)
-      .prefault(200)
-      .meta({
-        description:
-          'Ring points of an agent of capacity 1. Shares differ by about 1 / sqrt(replicas). ' +
-          'Higher: more even, slower to build.',
-      }),
-    backups: z
-      .int()
-      .min(0)
-      .max(16)
-      .prefault(1)
-      .meta({
-        description:
-          'Other agents that keep a copy of each host: this many agents may be lost at once ' +
-          'without loss of URLs. Each costs about two small rows per page.',
-      }),
-    quorum: z
-      .enum(['none', 'majority'])
-      .prefault('none')
-      .meta({
-        description:
-          'none: each side of a network partition continues. majority: only a side with more than ' +
-          'half of the configured agents does.',
-      }),
-    failureDetector: z
-      .strictObject({
-        heartbeatMs: duration(10)
-          .prefault(1000)
-          .meta({
-            description:
-              'Interval of heartbeats to each agent, at most suspectAfterMs / 3. Higher: fewer ' +
-              'messages, later takeover.',
-            example: '1s',
-          }),
-        suspectAfterMs: duration(30)
-          .prefault(10_000)
-          .meta({
-            description:
-              'Time without news after which an agent counts as dead and its hosts are taken over; ' +
-              'up to twice as long after mistakes. Higher: fewer mistakes, later takeover.',
-            example: '10s',
-          }),
-      })
-      .prefault({})
-      .meta({ description: 'When an agent counts as dead.' }),
-  })
-  .prefault({})
-  .meta({ description: 'The agents and how they share the work.' });
 
 const agent = z
   .strictObject({

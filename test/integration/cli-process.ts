@@ -131,7 +131,11 @@ export class Scratch {
   readonly dataDir = path.join(this.directory, 'data');
 
   /** Writes a config for agents a1 to aN at free ports. */
-  async config(agents: number, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  async config(
+    agents: number,
+    more: Readonly<Record<string, unknown>> = {},
+    cluster: Readonly<Record<string, unknown>> = {},
+  ): Promise<string> {
     const ports = await freePorts(agents);
     return this.write('crawl.json', {
       name: 'cli-test',
@@ -142,6 +146,7 @@ export class Scratch {
       cluster: {
         agents: ports.map((port, k) => ({ id: `a${k + 1}`, listen: `tcp://127.0.0.1:${port}` })),
         failureDetector: { heartbeatMs: 100, suspectAfterMs: 2000 },
+        ...cluster,
       },
       agent: { threads: 8, dataDir: 'data' },
       // Tests do not cut the power, and fsync is slow on a busy disk.

@@ -24,6 +24,7 @@ export async function crawlOf(
   second: number,
   agents: number,
   seeds: readonly string[] = [],
+  cluster: Readonly<Record<string, unknown>> = {},
 ): Promise<Crawl> {
   const web = await startWeb({ ...size, shares, net: second });
   const scratch = new Scratch();
@@ -31,10 +32,8 @@ export async function crawlOf(
     scratch.clean();
     await web.stop();
   });
-  const config = await scratch.config(agents, {
-    seeds: [web.seed, ...seeds],
-    politeness: { hostDelayMs: delayMs },
-  });
+  const more = { seeds: [web.seed, ...seeds], politeness: { hostDelayMs: delayMs } };
+  const config = await scratch.config(agents, more, cluster);
   const served = (count: number) => {
     const before = web.requests().length;
     return until(`${count} requests`, () => web.requests().length >= before + count);

@@ -26,6 +26,24 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says,
     by: [fewer, 'launch may omit an agent that has handed over its hosts'] as const,
   })),
+  ...[
+    'has contacts and no list of agents: add --listen ENDPOINT',
+    'ask the running agents with: ubiring explain CONFIG URL',
+  ].map((says) => ({
+    says,
+    by: [
+      'test/integration/kademlia.test.ts',
+      'agents that know only contacts find each other and fetch every page once',
+    ] as const,
+  })),
+  ...[
+    '--listen needs cluster.contacts in the config',
+    'which has its endpoint: leave out --listen',
+    'agent/cli/agent/new-agent.ts: --listen …: …',
+  ].map((says) => ({
+    says,
+    by: ['test/unit/cli/agent/new-agent.test.ts', 'new agent: an agent '] as const,
+  })),
   {
     says: 'agent/cli/agent/repair.ts:   ubiring launch … --repair',
     by: [

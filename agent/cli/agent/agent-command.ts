@@ -23,6 +23,7 @@ import { openWorkText } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { judgePorts } from './agent-ports.ts';
 import { type AgentStart, runAgent } from './agent-run.ts';
+import { withNewAgent } from './new-agent.ts';
 import { ProcessSignals } from './process-signals.ts';
 import { type Repair, repairOf } from './repair.ts';
 
@@ -30,6 +31,8 @@ export async function agentCommand(
   file: string,
   flags: CommonFlags & {
     readonly id: string;
+    /** The endpoint of an agent that is not in the config. */
+    readonly listen?: string;
     readonly refresh?: number;
     readonly repair?: boolean;
   },
@@ -40,10 +43,16 @@ export async function agentCommand(
     return 2;
   }
   const signals = new ProcessSignals(false);
-  const loaded = load(file, flags, { warn: true });
+  const read = load(file, flags, { warn: true });
+  if (!read.ok) return read.code;
+  const loaded = flags.listen === undefined ? read : withNewAgent(read.config, id, flags.listen);
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
   const known = membersOf(loaded.config).map((member) => member.id);
+  if (known.length === 0) {
+    say(`${loaded.config.file} has contacts and no list of agents: add --listen ENDPOINT`);
+    return 2;
+  }
   if (!allKnown([id], loaded.config, known)) return 2;
   const directory = path.join(loaded.config.agent.dataDir, id);
   const other = otherCrawlOf(loaded.config, isLocked(directory) ? [id] : []);

@@ -2,7 +2,7 @@
 // problem with its file. The JSON output is the `Audit` object itself.
 
 import { count, printable } from '../common/output.ts';
-import type { EventHistory } from '../state-files/query-owners.ts';
+import type { EventHistory } from '../state-files/query-members.ts';
 import type { Finding, Findings } from './audit-tally.ts';
 
 /** The output of `--json`. */

@@ -7,13 +7,13 @@
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
 import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
+import { DELAY_MS_MAX } from '../../messaging/checks/limits.ts';
 import {
   type DirectiveSummary,
   directiveOf,
   TAKEN_BACK,
 } from '../../messaging/control-directives.ts';
-import { DELAY_MS_MAX } from '../../messaging/limits.ts';
-import { askInTurn } from '../common/ask.ts';
+import { askAround, askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { hostOf } from '../common/host-order.ts';
 import { startingEnded } from '../common/launch-lock.ts';
@@ -92,7 +92,7 @@ async function give(
   if (!loaded.ok) return loaded.code;
   const agents = reachable(loaded.config);
   await startingEnded(loaded.config.agent.dataDir);
-  const answer = await askInTurn(asked(loaded.config), verb, args);
+  const answer = await askAll(loaded.config, verb, args);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     const what = directiveOf(verb, args);
@@ -110,6 +110,36 @@ async function give(
   if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
   const isEffective = sayOfHosts(args, summary);
   return missing.length === 0 && isEffective ? 0 : 1;
+}
+
+/** Gives the directive to one agent; with the overlay kademlia, to some neighbour of each agent. */
+async function askAll(
+  config: ResolvedConfig,
+  verb: ControlVerb,
+  args: readonly string[],
+): Promise<ClusterAnswer> {
+  if (config.cluster.overlay === 'ring') return askInTurn(asked(config), verb, args);
+  const applied = (result: unknown) => {
+    const { agents } = result as DirectiveSummary;
+    return Object.keys(agents).filter((id) => agents[id] === 'applied');
+  };
+  const { results, failures } = await askAround(asked(config), verb, args, applied);
+  if (results.length === 0) return { ok: false, failures };
+  return { ok: true, by: '', result: joinedSummary(results as DirectiveSummary[]) };
+}
+
+/** Joins the summaries of agents with different neighbours. */
+export function joinedSummary(parts: readonly DirectiveSummary[]): DirectiveSummary {
+  const agents: Record<string, string> = {};
+  for (const part of parts) {
+    for (const [id, said] of Object.entries(part.agents)) {
+      if (agents[id] !== 'applied') agents[id] = said;
+    }
+  }
+  const still = parts.find(({ stillBlockedBy }) => stillBlockedBy !== undefined);
+  // Two agents may have counted the same host, so the sum would be too high.
+  const hosts = Math.max(...parts.map((part) => part.hosts));
+  return { agents, hosts, ...(still && { stillBlockedBy: still.stillBlockedBy! }) };
 }
 
 /** Takes a directive back in the state files, if no agent runs. */

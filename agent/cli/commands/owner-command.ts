@@ -3,7 +3,7 @@
 // present is the owner.
 
 import type { ExitCode } from '../common/exit-code.ts';
-import { hostOf, ringOf } from '../common/host-order.ts';
+import { configuredPlacement, hostOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
 
@@ -15,7 +15,7 @@ export async function owner(
 ): Promise<ExitCode> {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
-  const ring = ringOf(loaded.config);
+  const placement = configuredPlacement(loaded.config);
   const lines: string[] = [];
   for (const text of texts) {
     const host = hostOf(text);
@@ -23,7 +23,7 @@ export async function owner(
       say(`${JSON.stringify(text)} is neither a host nor an http or https URL`);
       return 2;
     }
-    lines.push(`${JSON.stringify({ host, order: ring.order(host) })}\n`);
+    lines.push(`${JSON.stringify({ host, order: placement.order(host) })}\n`);
   }
   await print(lines.join(''));
   return 0;

@@ -1,18 +1,25 @@
-// `ubiring ring`: shows how the ring is divided between the configured agents. The share of an agent is
-// the fraction of hosts that it owns; the expected share is its fraction of the capacity.
+// `ubiring ring`: shows how the ring, or the key space of Kademlia, is divided between the configured
+// agents. The share of an agent is the fraction of hosts that it owns; the expected share is its
+// fraction of the capacity.
 
 import { type Config, membersOf } from '../../../config/config.ts';
+import { placesOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { ringOf } from '../common/host-order.ts';
+import { configuredPlacement } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, renderTable } from '../common/output.ts';
 
 /** The output of `--json`. */
 export interface RingReport {
-  readonly replicas: number;
+  readonly overlay: Config['cluster']['overlay'];
+  /** Absent with the overlay kademlia. */
+  readonly replicas?: number;
+  /** Present with the overlay kademlia. */
+  readonly ids?: number;
   readonly agents: readonly {
     readonly id: string;
     readonly capacity: number;
+    /** Ring points, or identifiers. */
     readonly points: number;
     /** Fraction of all hosts. */
     readonly share: number;
@@ -39,8 +46,9 @@ export async function ring(
 
 export function ringReport(config: Config): RingReport {
   const members = membersOf(config);
-  const circle = ringOf(config);
-  const [shares, points] = [circle.shares(), circle.pointCounts()];
+  const { overlay, replicas, kademlia } = config.cluster;
+  const shares = configuredPlacement(config).shares();
+  const points = placesOf(config.cluster, members);
   const capacity = members.reduce((sum, member) => sum + member.capacity, 0);
   const agents = members.map((member) => ({
     ...member,
@@ -51,19 +59,20 @@ export function ringReport(config: Config): RingReport {
   const ratios = agents.map(({ share, expected }) => share / expected);
   const variance = ratios.reduce((sum, ratio) => sum + (ratio - 1) ** 2, 0) / ratios.length;
   return {
-    replicas: config.cluster.replicas,
+    overlay,
+    ...(overlay === 'ring' ? { replicas } : { ids: kademlia.ids }),
     agents,
     balance: { sigma: Math.sqrt(variance), min: Math.min(...ratios), max: Math.max(...ratios) },
   };
 }
 
-function ringText({ replicas, agents, balance }: RingReport): string {
+function ringText({ replicas, ids, agents, balance }: RingReport): string {
   const largest = Math.max(...agents.map(({ share }) => share));
   const table = renderTable(
     [
       { title: 'agent' },
       { title: 'capacity', align: 'right' },
-      { title: 'points', align: 'right' },
+      { title: ids === undefined ? 'points' : 'identifiers', align: 'right' },
       { title: 'share', align: 'right' },
       { title: 'of expected', align: 'right' },
       { title: '' },
@@ -79,7 +88,8 @@ function ringText({ replicas, agents, balance }: RingReport): string {
   );
   const { sigma, min, max } = balance;
   const spread = `from ${percent(min)} to ${percent(max)} of the expected share`;
-  return `${table}\n\n${replicas} replicas; σ of the shares ${percent(sigma)}, ${spread}`;
+  const each = ids === undefined ? `${replicas} replicas` : `ids ${ids}`;
+  return `${table}\n\n${each}; σ of the shares ${percent(sigma)}, ${spread}`;
 }
 
 function percent(fraction: number): string {

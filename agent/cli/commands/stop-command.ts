@@ -41,6 +41,7 @@ export async function stop(
   }
   const result = answer.result as Record<string, string>;
   if (ids.length === 0) await stopOthers(loaded.config, result);
+  else await leaveElsewhere(loaded.config, ids, result);
   await printResults(Object.entries(result), flags.json);
   return Object.values(result).every((said) => said === 'applied') ? 0 : 1;
 }
@@ -53,15 +54,38 @@ async function membersOfRunning(config: ResolvedConfig): Promise<readonly string
   return agents.flatMap(({ members }) => members.map(({ id }) => id));
 }
 
-/** Stops agents of this machine that the first agent does not know, and so did not stop. */
+/** Stops agents that the first agent does not know, and so did not stop. */
 async function stopOthers(config: ResolvedConfig, results: Record<string, string>): Promise<void> {
   const { dataDir } = config.agent;
+  const isPartial = config.cluster.overlay === 'kademlia';
   for (const agent of reachable(config)) {
     const { id } = agent;
-    if (results[id] === 'applied' || !isLocked(path.join(dataDir, id))) continue;
+    if (results[id] === 'applied') continue;
+    // On the ring, an agent of another machine that is no member belongs to no crawl of this one.
+    if (!isPartial && !isLocked(path.join(dataDir, id))) continue;
     const answer = await askInTurn({ ...asked(config), agents: [agent] }, 'stop', []);
     const result = answer.ok ? (answer.result as Record<string, string>) : {};
-    results[id] = result[id] ?? 'unreachable';
+    for (const [member, said] of Object.entries(result)) {
+      if (results[member] !== 'applied') results[member] = said;
+    }
+    results[id] ??= 'unreachable';
+  }
+}
+
+/** Tells agents that are not neighbours of the first agent to leave. */
+async function leaveElsewhere(
+  config: ResolvedConfig,
+  ids: readonly string[],
+  results: Record<string, string>,
+): Promise<void> {
+  if (config.cluster.overlay === 'ring') return;
+  const others = reachable(config).filter(
+    ({ id }) => ids.includes(id) && results[id] !== 'applied',
+  );
+  for (const agent of others) {
+    const { id } = agent;
+    const answer = await askInTurn({ ...asked(config), agents: [agent] }, 'leave', [id]);
+    if (answer.ok) results[id] = (answer.result as Record<string, string>)[id] ?? 'unreachable';
   }
 }
 

@@ -71,6 +71,41 @@ export async function askInTurn(
   return { ok: false, failures };
 }
 
+/**
+ * Asks one agent after the other, except those that an earlier answer speaks for: an agent of the
+ * overlay kademlia forwards a command only to its neighbours.
+ *
+ * @param speaksFor - the agents of which a result says that the command has reached them
+ * @returns all results; a failure if there is none
+ * @throws Refusal if none accepts and one belongs to another crawl
+ */
+export async function askAround(
+  whom: Asked,
+  verb: ControlVerb,
+  args: readonly string[],
+  speaksFor: (result: unknown) => readonly string[],
+): Promise<{ readonly results: readonly unknown[]; readonly failures: readonly string[] }> {
+  const reached = new Set<string>();
+  const results: unknown[] = [];
+  const failures: string[] = [];
+  let refused: unknown = null;
+  for (const agent of whom.agents) {
+    if (reached.has(agent.id)) continue;
+    try {
+      const answer = await askInTurn({ ...whom, agents: [agent] }, verb, args);
+      if (!answer.ok) failures.push(...answer.failures);
+      else {
+        results.push(answer.result);
+        for (const id of speaksFor(answer.result)) reached.add(id);
+      }
+    } catch (error) {
+      refused ??= error;
+    }
+  }
+  if (results.length === 0 && refused !== null) throw refused;
+  return { results, failures };
+}
+
 function refusedText({ crawl }: Asked, id: string, address: string, other: string): string {
   return (
     `${id}: the agent at ${address} belongs to crawl '${other}', not '${crawl}'; ` +

@@ -1,18 +1,22 @@
 // The preference list of the configured agents for a host. It follows from the config alone, so it
 // includes agents that do not run.
 
-import { hash } from 'node:crypto';
-import { Ring } from '../../../assignment/ring.ts';
 import { type Config, membersOf } from '../../../config/config.ts';
+import { type Placement, placementOf } from '../../composition/placement.ts';
 import { parseCrawlUrl } from '../../url/crawl-url.ts';
+import { Refusal } from './exit-code.ts';
+import { programName } from './output.ts';
 
-/** The ring of all configured agents. */
-export function ringOf(config: Config): Ring {
-  const { replicas } = config.cluster;
-  return new Ring(membersOf(config), {
-    replicas,
-    sha256: (text) => hash('sha256', text, 'buffer'),
-  });
+/**
+ * The preference lists over all configured agents.
+ *
+ * @throws Refusal if the config has only contacts
+ */
+export function configuredPlacement(config: Config): Placement {
+  const members = membersOf(config);
+  if (members.length > 0) return placementOf(config.cluster, members);
+  const why = 'the config has contacts and no list of agents, so owners cannot be computed from it';
+  throw new Refusal(4, `${why}; ask the running agents with: ${programName()} explain CONFIG URL`);
 }
 
 /** @returns the host of a URL, or a bare host, in canonical form; null if the text is neither */

@@ -2,7 +2,7 @@
 // config (canonical form, scope, limits, addresses). The stored state of the URL comes from the owner
 // of its host or, if no agent runs, from the state files.
 
-import type { Config } from '../../../config/config.ts';
+import { type Config, membersOf } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
 import { scopeOf } from '../../composition/config-parts.ts';
 import type { Explanation } from '../../control/explanation.ts';
@@ -14,7 +14,7 @@ import { type CrawlUrl, parseCrawlUrl, spelled } from '../../url/crawl-url.ts';
 import { IdentityRules } from '../../url/identity-rules.ts';
 import type { Scope } from '../../url/scope.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { ringOf } from '../common/host-order.ts';
+import { configuredPlacement } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
 import { robotsFilter } from './explain-robots.ts';
@@ -43,7 +43,10 @@ export async function explain(
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);
-  const source = await sourceFor(config, whom, url, say);
+  // With the overlay kademlia, only agents near the host know its owner.
+  const order = orderOf(config, url.host);
+  const nearFirst = agents.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
+  const source = await sourceFor(config, { ...whom, agents: nearFirst }, url, say);
   let report: UrlReport;
   try {
     report = await reportOn(config, text, url, source);
@@ -52,6 +55,11 @@ export async function explain(
   }
   await print(flags.json ? `${JSON.stringify(report)}\n` : `${explainText(report)}\n`);
   return 0;
+}
+
+/** Empty if the config has only contacts. */
+function orderOf(config: Config, host: string): readonly string[] {
+  return membersOf(config).length === 0 ? [] : configuredPlacement(config).order(host);
 }
 
 async function reportOn(
@@ -70,7 +78,7 @@ async function reportOn(
     fetchUrl: form,
     host,
     owner: source.owner,
-    order: ringOf(config).order(host),
+    order: orderOf(config, host),
     source: source.kind,
     filters: await filtersOf(config, { identity, fetchUrl: form, host }, stored, source.find),
     state: stateOf(stored),

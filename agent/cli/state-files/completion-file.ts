@@ -8,7 +8,9 @@ import path from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { readText } from '../../../config/file/read-text.ts';
 import { crawlKey } from '../../../config/fingerprint.ts';
+import { openStateFiles } from '../common/query-files.ts';
 import { type LeftOut, openWork } from './left-out.ts';
+import { ownersOf } from './query-owners.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
 
 /** In place of the crawl's key, which is hexadecimal. */
@@ -100,15 +102,27 @@ export function recordCompletion(
   const known = readCompletion(config);
   if (known.kind === 'complete' && known.note.round === what.round) return [];
   const { dataDir } = config.agent;
+  const agents = membersAtEnd(config, what.agents);
   // A running agent may not be a member: it has just started, or receives no messages.
-  const open = openWork(dataDir, config.name, what.agents, { runningToo: true });
+  const open = openWork(dataDir, config.name, agents, { runningToo: true });
   if (open.length > 0) return open;
-  const states = what.agents.flatMap((agent) => {
+  const states = agents.flatMap((agent) => {
     const totals = stateTotals(dataDir, agent);
     return totals === null ? [] : [[agent, totals] as const];
   });
-  write(config, { crawl: crawlKey(config), ...what, states: Object.fromEntries(states) });
+  write(config, { crawl: crawlKey(config), ...what, agents, states: Object.fromEntries(states) });
   return [];
+}
+
+/** With the overlay kademlia an agent knows only its neighbours; the state files name the others. */
+function membersAtEnd(config: Config, known: readonly string[]): readonly string[] {
+  if (config.cluster.overlay === 'ring') return known;
+  const { files } = openStateFiles(config.agent.dataDir, []);
+  try {
+    return [...new Set([...known, ...ownersOf(files, config).view])].sort();
+  } finally {
+    for (const file of files) file.close();
+  }
 }
 
 /** Replaces the completion record, so that the crawl no longer counts as complete. */

@@ -4,7 +4,8 @@
 import type { Config } from '../../../config/config.ts';
 import { isUnusedState, openStateFiles } from '../common/query-files.ts';
 import { HOST_ERRORS } from './host-errors.ts';
-import { type EventHistory, ownersOf } from './query-owners.ts';
+import type { EventHistory } from './query-members.ts';
+import { ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
 
 export interface AgentTotals {

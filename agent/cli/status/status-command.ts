@@ -1,9 +1,10 @@
-// `ubiring status`: asks one agent for the status of all members. Agents of the config that are not
-// members are listed as well, so that a missing agent is noticed.
+// `ubiring status`: asks one agent for the status of all members, or of its neighbours, and then the
+// agents that it does not know. Agents of the config that are not members are listed as well, so
+// that a missing agent is noticed.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
-import { askFirst } from '../common/ask.ts';
+import { askAround, askFirst, type ClusterAnswer } from '../common/ask.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import {
@@ -61,7 +62,7 @@ export async function status(
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   const { agents } = loaded.config.cluster;
-  const answer = await askFirst(asked(loaded.config), 'status');
+  const answer = await askStatus(loaded.config);
   if (!answer.ok) {
     const { local } = await localAgents(agents);
     const completion = checkedCompletion(
@@ -96,6 +97,27 @@ export async function status(
     for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
   return 0;
+}
+
+/** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
+async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
+  if (config.cluster.overlay === 'ring') return askFirst(asked(config), 'status');
+  const heard = (result: unknown) => (result as ClusterStatus).agents.map(({ id }) => id);
+  const { results, failures } = await askAround(asked(config), 'status', [], heard);
+  if (results.length === 0) return { ok: false, failures };
+  return { ok: true, by: '', result: joinedStatus(results as ClusterStatus[]) };
+}
+
+/** Joins the responses of agents with different neighbours. */
+export function joinedStatus(parts: readonly ClusterStatus[]): ClusterStatus {
+  const agents = new Map(parts.flatMap((part) => part.agents.map((agent) => [agent.id, agent])));
+  const unreachable = new Set(parts.flatMap((part) => part.unreachable));
+  return {
+    agents: [...agents.values()],
+    unreachable: [...unreachable].filter((id) => !agents.has(id)),
+    // Neighbours exchange directives, so that all agents have the same.
+    orders: parts[0]?.orders ?? [],
+  };
 }
 
 /** Agents that do not answer because they have left, according to the events of the others. */

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StateFile } from '../../../../agent/cli/common/query-files.ts';
 import { ownersOf } from '../../../../agent/cli/state-files/query-owners.ts';
+import { sha1 } from '../../../../agent/composition/placement.ts';
+import { Kademlia } from '../../../../assignment/kademlia.ts';
 
 type Event = [at: number, kind: string, detail: Record<string, unknown>];
 
 const config = {
-  cluster: { agents: 3, replicas: 100, backups: 1 },
+  cluster: { agents: 3, overlay: 'ring', replicas: 100, backups: 1 },
 } as unknown as Parameters<typeof ownersOf>[1];
 
 function file(agent: string, ...events: Event[]): StateFile {
@@ -95,4 +97,52 @@ test('owners: an agent whose file has no events counts as a member', () => {
   const damaged = file('a1', [1, 'join', {}]);
   const owners = ownersOf([{ ...damaged, rows: () => [[1, 'join', '{']].values() }], config);
   assert.deepEqual(owners.view, ['a1']);
+});
+
+const partial = {
+  cluster: { ...config.cluster, overlay: 'kademlia', kademlia: { ids: 8 } },
+} as typeof config;
+
+const joinedWith = (agent: string, at: number, ...view: string[]): Event => [
+  at,
+  'join',
+  { agent, members: view.length, view },
+];
+
+test('owners: the latest event about each agent decides if agents know only their neighbours', () => {
+  const files = [
+    file('a1', joinedWith('a1', 1, 'a1', 'a2', 'a4'), [9, 'join', { agent: 'a2' }]),
+    file('a2', joinedWith('a2', 8, 'a1', 'a2', 'a3')),
+    file('a3', joinedWith('a3', 3, 'a2', 'a3', 'a4'), [5, 'suspect', { agent: 'a2' }]),
+    file('a4', joinedWith('a4', 2, 'a1', 'a3', 'a4'), [7, 'leave', { agent: 'a4' }]),
+  ];
+  const { view, owner } = ownersOf(files, partial);
+  assert.deepEqual(view, ['a1', 'a2', 'a3']);
+  const lists = new Kademlia(
+    view.map((id) => ({ id, capacity: 1 })),
+    { sha1, ids: 8 },
+  );
+  assert.deepEqual(
+    hosts.map(owner),
+    hosts.map((host) => lists.owner(host)),
+  );
+  assert.deepEqual(ownersOf(files, config).view, ['a1', 'a2', 'a4'], 'the last file decides');
+});
+
+test('owners: an agent knows its own capacity better than its former neighbours', () => {
+  const files = [
+    file('a1', [1, 'join', { agent: 'a1', capacity: 1 }]),
+    file('a1', [2, 'join', { agent: 'a1', capacity: 3 }]),
+    file('a2', [1, 'join', { agent: 'a1', capacity: 1 }], [9, 'join', { agent: 'a2' }]),
+  ];
+  const members = [
+    { id: 'a1', capacity: 3 },
+    { id: 'a2', capacity: 1 },
+  ];
+  const lists = new Kademlia(members, { sha1, ids: 8 });
+  const { owner } = ownersOf(files, partial);
+  assert.deepEqual(
+    hosts.map(owner),
+    hosts.map((host) => lists.owner(host)),
+  );
 });

@@ -12,7 +12,7 @@ import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 /** The default number of backups. Each test sets the owner of its hosts. */
 const config = {
-  cluster: { agents: 2, replicas: 50, backups: 1 },
+  cluster: { agents: 2, overlay: 'ring', replicas: 50, backups: 1 },
 } as unknown as Parameters<typeof crawlTotals>[1];
 
 let dataDir: string;

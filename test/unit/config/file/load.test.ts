@@ -50,6 +50,9 @@ const defaults = {
   },
   cluster: {
     agents: 1,
+    overlay: 'ring',
+    contacts: [],
+    kademlia: { ids: 8, bucketSize: 20, concurrency: 3, neighbourhood: 8 },
     replicas: 200,
     backups: 1,
     quorum: 'none',
@@ -148,6 +151,9 @@ for (const [key, value] of [
   ['limits.urlLength', '0'],
   ['cluster.replicas', '0'],
   ['cluster.replicas', '10001'],
+  ['cluster.overlay', 'chord'],
+  ['cluster.contacts', 'tcp://h:1'],
+  ['cluster.kademlia', '8'],
   ['cluster.backups', '-1'],
   ['cluster.quorum', 'some'],
   ['cluster.agents', '0'],
@@ -167,6 +173,20 @@ for (const [key, value] of [
     const problem = onlyProblem(`seeds: [https://example.org/]\n${text}\n`);
     assert.deepEqual([problem.path, problem.line], [key, 2]);
     assert.notEqual(`${problem.message}${problem.remedy}`, '');
+  });
+}
+
+for (const [key, value] of [
+  ['ids', '0'],
+  ['ids', '65'],
+  ['bucketSize', '3'],
+  ['concurrency', '0'],
+  ['neighbourhood', '2'],
+  ['neighbourhood', '33'],
+] as const) {
+  test(`load: cluster.kademlia.${key} may not be ${value}`, () => {
+    const problem = onlyProblem(`${plain}cluster: { kademlia: { ${key}: ${value} } }\n`);
+    assert.equal(problem.path, `cluster.kademlia.${key}`);
   });
 }
 

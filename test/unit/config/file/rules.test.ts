@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { printConfig } from '../../../../config/printed-config.ts';
 import { bad, good, onlyProblem, plain, warningsOf } from '../written-config.ts';
 
 function agents(...entries: string[]): string {
@@ -94,6 +95,67 @@ test('rules: refuses a ring of more than a million points', () => {
   const problem = onlyProblem(`${agents(entry)}  replicas: 1001\n`);
   assert.equal(problem.path, 'cluster.replicas');
   assert.match(problem.message, /1001000 points/);
+});
+
+const kademlia = (more = '', rest = '') =>
+  `${plain}cluster: { overlay: kademlia, agents: 4${more} }\n${rest}`;
+
+test('rules: a neighbourhood has at least three agents more than there are backups', () => {
+  assert.deepEqual(warningsOf(kademlia()), []);
+  good(kademlia(', backups: 5'));
+  good(kademlia(', backups: 0, kademlia: { neighbourhood: 3 }'));
+  good(kademlia(', backups: 6').replace('kademlia,', 'ring,'));
+  const problem = onlyProblem(kademlia(', backups: 6'));
+  assert.equal(problem.path, 'cluster.kademlia.neighbourhood');
+  assert.match(problem.message, /8 is less than cluster\.backups \+ 3, which is 9/);
+  assert.match(problem.remedy, /raise neighbourhood to 9/);
+});
+
+for (const [path, why, text] of [
+  ['cluster.quorum', /needs the list of all agents/, kademlia(', quorum: majority')],
+  ['limits.pages', /not yet supported/, kademlia('', 'limits: { pages: 9 }\n')],
+  ['politeness.ipDelayMs', /not yet supported/, kademlia('', 'politeness: { ipDelayMs: 9 }\n')],
+] as const) {
+  test(`rules: with the overlay kademlia, ${path} is refused with the reason`, () => {
+    const problem = onlyProblem(text);
+    assert.equal(problem.path, path);
+    assert.match(problem.message, why);
+    assert.match(problem.remedy, /overlay: ring/);
+    good(text.replace('overlay: kademlia', 'overlay: ring'));
+  });
+}
+
+const contacts = 'contacts: ["tcp://10.0.0.5:7101"]';
+
+test('rules: a config with contacts need not list the agents', () => {
+  const text = (overlay: string) => `${plain}cluster: { overlay: ${overlay}, ${contacts} }\n`;
+  const config = good(text('kademlia'));
+  assert.deepEqual(config.cluster.agents, []);
+  assert.deepEqual(good(printConfig(config)).cluster, config.cluster);
+  assert.equal(good(kademlia(`, ${contacts}`)).cluster.agents, 4, 'a number of agents is kept');
+  const problem = onlyProblem(text('ring'));
+  assert.equal(problem.path, 'cluster.contacts');
+  assert.match(problem.message, /need cluster\.overlay: kademlia/);
+});
+
+test('rules: limits the identifiers of an agent and of the cluster', () => {
+  const of = (capacity: number, count: number, ids: number) => {
+    const entries = Array.from({ length: count }, (_, k) => {
+      return `id: a${k}, listen: "tcp://h:${k + 1}", capacity: ${capacity}`;
+    });
+    return `${agents(...entries)}  overlay: kademlia\n  kademlia: { ids: ${ids} }\n`;
+  };
+  good(of(1000, 1, 8));
+  const large = onlyProblem(of(1000, 1, 9));
+  assert.equal(large.path, 'cluster.kademlia.ids');
+  assert.match(large.message, /an agent would have 9000 identifiers/);
+  assert.match(onlyProblem(of(1000, 13, 8)).message, /the agents would have 104000 identifiers/);
+});
+
+test('rules: agents of the overlay kademlia have no ring points', () => {
+  const sha256 = () => new Uint8Array(32);
+  assert.equal(onlyProblem(`${plain}cluster: { agents: 2 }\n`, { sha256 }).path, 'cluster.agents');
+  good(kademlia(), { sha256 });
 });
 
 test('rules: warns if more backups are configured than there are other agents', () => {

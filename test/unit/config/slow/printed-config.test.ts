@@ -93,6 +93,10 @@ const anyConfig = fc.record(
               entries.map((entry, k) => ({ ...entry, listen: `tcp://127.0.0.1:${7101 + k}` })),
             ),
         ),
+        kademlia: fc.record(
+          { ids: fc.integer({ min: 1, max: 64 }), concurrency: fc.integer({ min: 1, max: 9 }) },
+          optional,
+        ),
         replicas: fc.integer({ min: 1, max: 50 }),
         backups: fc.integer({ min: 0, max: 3 }),
         quorum: fc.constantFrom('none', 'majority'),

@@ -1,0 +1,61 @@
+// Real processes with the overlay kademlia crawl the synthetic web.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { freePorts } from '../../bench/ports.ts';
+import { run, start } from './cli-process.ts';
+import { assertCode, assertPolite, assertWhole, crawlOf, size } from './cluster-stage.ts';
+
+const cluster = { overlay: 'kademlia', kademlia: { neighbourhood: 4 } };
+
+describe('kademlia', { concurrency: 1 }, () => {
+  test('four agents fetch every page once', async (t) => {
+    const crawl = await crawlOf(t, 77, 4, [], cluster);
+    assertCode(await start(['launch', crawl.config]).ended, 0);
+    assertWhole(crawl, 0);
+    // The commands compute the same owners as the agents did.
+    assertCode(await run('audit', crawl.config), 0);
+    const { stdout } = await run('query', crawl.config, 'SELECT agent, host FROM hosts', '--json');
+    const hosts = JSON.parse(stdout) as { agent: string; host: string }[];
+    assert.equal(hosts.length, size.hosts);
+    const lists = await run('owner', crawl.config, ...hosts.map(({ host }) => host));
+    const owners = lists.stdout.trim().split('\n');
+    const first = owners.map((line) => (JSON.parse(line) as { order: string[] }).order[0]);
+    assert.deepEqual(
+      first,
+      hosts.map(({ agent }) => agent),
+    );
+  });
+
+  test('agents that know only contacts find each other and fetch every page once', async (t) => {
+    const endpoints = (await freePorts(3)).map((port) => `tcp://127.0.0.1:${port}`);
+    const contacts = endpoints.slice(0, 2);
+    const crawl = await crawlOf(t, 79, 3, [], { ...cluster, agents: undefined, contacts });
+    const agents = endpoints.map((listen, k) =>
+      start(['agent', crawl.config, '--id', `n${k}`, '--listen', listen]),
+    );
+    for (const { ended } of agents) assertCode(await ended, 0);
+    // Commands that need the list of agents say what to do instead.
+    const unlisted = await run('agent', crawl.config, '--id', 'n0');
+    assertCode(unlisted, 2);
+    assert.match(unlisted.stderr, /add --listen ENDPOINT/);
+    const owner = await run('owner', crawl.config, 'h.test');
+    assertCode(owner, 4);
+    assert.match(owner.stderr, /ask the running agents with: ubiring explain CONFIG URL/);
+    assertCode(await run('explain', crawl.config, crawl.web.seed), 0);
+    assertWhole(crawl, 0);
+    assertCode(await run('audit', crawl.config), 0);
+  });
+
+  test('an agent that is killed and restarted joins again, and the crawl ends with 0', async (t) => {
+    const crawl = await crawlOf(t, 78, 4, [], cluster);
+    const launch = start(['launch', crawl.config]);
+    await crawl.served(15);
+    process.kill(crawl.scratch.pid('a2')!, 'SIGKILL');
+    await crawl.served(10);
+    const again = start(['agent', crawl.config, '--id', 'a2']);
+    assertCode(await launch.ended, 0);
+    assertCode(await again.ended, 0);
+    assertPolite(crawl);
+  });
+});

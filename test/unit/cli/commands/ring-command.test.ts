@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ringReport } from '../../../../agent/cli/commands/ring-command.ts';
+import type { Config } from '../../../../config/config.ts';
+
+const configOf = (overlay: 'ring' | 'kademlia') =>
+  ({
+    cluster: {
+      agents: [
+        { id: 'a1', capacity: 1 },
+        { id: 'a2', capacity: 2 },
+      ],
+      overlay,
+      kademlia: { ids: 8 },
+      replicas: 200,
+    },
+  }) as unknown as Config;
+
+for (const [overlay, each, points] of [
+  ['ring', { replicas: 200 }, [200, 400]],
+  ['kademlia', { ids: 8 }, [8, 16]],
+] as const) {
+  test(`ring: shows the shares and places of the agents with the overlay ${overlay}`, () => {
+    const { agents, balance: _, ...rest } = ringReport(configOf(overlay));
+    assert.deepEqual(rest, { overlay, ...each });
+    assert.deepEqual(
+      agents.map((agent) => agent.points),
+      points,
+    );
+    const total = agents.reduce((sum, { share }) => sum + share, 0);
+    assert.ok(Math.abs(total - 1) < 1e-9, `${total}`);
+    assert.ok(agents.every(({ share }) => share > 0));
+  });
+}
