@@ -64,3 +64,29 @@ export function distanceTo(key: Key, identifiers: readonly Key[]): Key {
   }
   return nearest;
 }
+
+/** Agents in a region that are named in one answer. */
+const NAMED_MAX = 64;
+/** Agents named for each subtree beside a region. */
+const BESIDE_MAX = 2;
+
+/** The agents to name to one that asks about a region: those in it, and some beside its path. */
+export function namesFor<T extends Contact>(
+  region: Prefix,
+  agents: readonly T[],
+  identifiersOf: IdentifiersOf,
+): T[] {
+  const all = agents.map((agent) => ({ agent, identifiers: identifiersOf(agent) }));
+  const named = all
+    .filter(({ identifiers }) => hasAny(identifiers, region))
+    .map(({ agent, identifiers }) => ({ agent, distance: distanceTo(region.bits, identifiers) }))
+    .sort((a, b) => (a.distance < b.distance ? -1 : 1))
+    .slice(0, NAMED_MAX)
+    .map(({ agent }) => agent);
+  for (let level = 0; level < region.length; level++) {
+    const sibling = siblingOf(region.bits, level);
+    const beside = all.filter(({ identifiers }) => hasAny(identifiers, sibling));
+    named.push(...beside.slice(0, BESIDE_MAX).map(({ agent }) => agent));
+  }
+  return [...new Set(named)];
+}

@@ -25,9 +25,9 @@ import {
   distanceTo,
   hasAny,
   type IdentifiersOf,
+  namesFor,
   type Prefix,
   prefixOf,
-  siblingOf,
 } from './contact.ts';
 import { FirstContacts } from './first-contacts.ts';
 import { IdleTree } from './idle-tree.ts';
@@ -61,10 +61,8 @@ export interface KademliaSettings {
 const PING_AFTER_HEARTBEATS = 30;
 /** An hour: keeps 99.9 % of the look-ups right if a tenth of the agents are replaced a minute. */
 const REFRESH_MS = 3_600_000;
-/** Agents named in one answer. */
-const NAMED_MAX = 64;
-/** Agents named for each subtree beside a region. */
-const BESIDE_MAX = 2;
+/** Contacts of a region that are greeted at a time. */
+const GREETED_MAX = 64;
 /** Agents outside the view that are pinged because others named them. */
 const HEARSAY_MAX = 512;
 
@@ -282,21 +280,9 @@ export class KademliaOverlay implements Overlay {
 
   #tellRegion(from: Watched, { key, length }: Pick<RegionTold, 'key' | 'length'>): RegionTold {
     const region = prefixOf(BigInt(`0x${key}`), length);
-    const all = this.#cards().filter(({ id }) => id !== from.card.id);
-    const inside = all
-      .filter((card) => hasAny(this.#s.identifiersOf(card), region))
-      .map((card) => ({ card, distance: distanceTo(region.bits, this.#s.identifiersOf(card)) }))
-      .sort((a, b) => (a.distance < b.distance ? -1 : 1))
-      .slice(0, NAMED_MAX)
-      .map(({ card }) => card);
-    const beside = new Set<MemberCard>();
-    for (let level = 0; level < length; level++) {
-      const sibling = siblingOf(region.bits, level);
-      const some = all.filter((card) => hasAny(this.#s.identifiersOf(card), sibling));
-      for (const card of some.slice(0, BESIDE_MAX)) beside.add(card);
-    }
+    const others = this.#cards().filter(({ id }) => id !== from.card.id);
+    const agents = namesFor(region, others, this.#s.identifiersOf);
     const { empty } = this.#hood.answerFor(region);
-    const agents = [...new Set([...inside, ...beside])];
     return {
       ...{ type: 'REGION_TOLD', key, length, agents },
       empty: empty.map((isEmpty) => (isEmpty ? '1' : '0')).join(''),
@@ -312,7 +298,10 @@ export class KademliaOverlay implements Overlay {
 
   /** The members and contacts. */
   #cards(): MemberCard[] {
-    return this.#table.contacts().map((contact) => ({ ...contact, inc: 0 }));
+    // A member may wait for a place in a bucket.
+    const all = new Map(this.#table.contacts().map((contact) => [contact.id, contact]));
+    for (const { contact } of this.#known.values()) all.set(contact.id, contact);
+    return [...all.values()].map((contact) => this.#cardOf(contact));
   }
 
   onContact({ id, inc }: Sender, message: ContactMessage, now: Instant): Message | null {
@@ -410,6 +399,7 @@ export class KademliaOverlay implements Overlay {
   // ---- turns
 
   pump(now: Instant): OverlayWork {
+    if (this.#hood.joined) this.#nameContacts(now);
     const greet = this.#due(this.#toGreet, now, (id) => this.#hood.expire(id)).filter((contact) => {
       if (this.#hood.needs(this.#s.identifiersOf(contact))) return true;
       this.#toGreet.delete(contact.id);
@@ -445,6 +435,15 @@ export class KademliaOverlay implements Overlay {
       ],
       located,
     };
+  }
+
+  /** The members of a region may not know all agents of a larger one, or may all be gone. */
+  #nameContacts(now: Instant): void {
+    for (const region of this.#hood.learning()) {
+      for (const contact of this.#table.contactsIn(region, GREETED_MAX)) {
+        this.isNamed(this.#cardOf(contact), now);
+      }
+    }
   }
 
   /** Those to ask again, without those that have not answered for too long. */

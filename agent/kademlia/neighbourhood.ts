@@ -164,6 +164,11 @@ export class Neighbourhood {
     this.#named.delete(id);
   }
 
+  /** The regions that this agent does not know completely yet. */
+  learning(): Prefix[] {
+    return this.#paths.filter(({ complete, target }) => target < complete).map(watched);
+  }
+
   /** The questions whose answers are missing. */
   questions(): Question[] {
     const questions: Question[] = [];
@@ -237,7 +242,10 @@ export class Neighbourhood {
   #areAllIn(path: Path): boolean {
     const region = watched(path);
     for (const keys of this.#named.values()) if (hasAny(keys, region)) return false;
-    return this.#inside(path, region.length).every(({ id }) => path.answers.has(id));
+    const inside = this.#inside(path, region.length);
+    // All members were removed. Others are known there, and one of them must answer.
+    if (inside.length === 0 && this.#contacts.hasIn(region)) return false;
+    return inside.every(({ id }) => path.answers.has(id));
   }
 
   /** What is known of the preference lists now. */
