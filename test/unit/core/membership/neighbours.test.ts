@@ -1,0 +1,142 @@
+// How the messages of an overlay reach other agents, and which members are not watched any more.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Neighbours } from '../../../../agent/core/membership/neighbours.ts';
+import type { Overlay, OverlayWork } from '../../../../agent/core/membership/overlay.ts';
+import type { MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
+import type { OverlayMessage } from '../../../../agent/core/protocol/overlay-messages.ts';
+import { NOW, partialView, viewStage } from './overlay-stage.ts';
+
+const NO_WORK: OverlayWork = { isMoved: false, greet: [], asks: [], pings: [], located: [] };
+const PING = { type: 'PING', address: 'tcp://x' } as unknown as OverlayMessage & Message;
+const ASK = { type: 'REGION_ASK', key: '', length: 0 } as const;
+const IDLE = { type: 'IDLE_ASK', key: '', length: 0, wave: '' } as const;
+
+function stageOf(overlay: Overlay, owing: { lists?: string[]; debtors?: string[] } = {}) {
+  const stage = viewStage(['a', 'b']);
+  const did: string[] = [];
+  const neighbours = new Neighbours({
+    ...{ overlay, view: stage.view, outbound: stage.outbound },
+    membership: {
+      part: ({ card }) => did.push(`part with ${card.id}`),
+      greetOne: ({ id }) => did.push(`greet ${id}`),
+    },
+    handOff: {
+      isWith: (id) => owing.lists?.includes(id) ?? false,
+      debtors: () => owing.debtors ?? [],
+    },
+    moved: () => did.push('moved'),
+    located: (hosts) => did.push(`located ${hosts.join()}`),
+  });
+  const sent = () => stage.sent().map(([to, { type }]) => `${to} ${type}`);
+  return { ...stage, neighbours, did, sent };
+}
+
+describe('a turn of an overlay', () => {
+  it('with a full view asks nothing', () => {
+    const full = partialView({ pump: () => assert.fail('not partial') });
+    const { neighbours, sent, did } = stageOf(Object.assign(full, { isPartial: false }));
+    neighbours.pump(NOW);
+    neighbours.beat({ id: 'me', inc: 1, counter: 1, idle: true, idleSince: 1 }, NOW);
+    assert.deepEqual([sent(), did], [[], []]);
+  });
+
+  it('greets, asks members and pings addresses', () => {
+    const peer = { id: 'x', address: 'tcp://x' };
+    const work = {
+      ...{ ...NO_WORK, greet: [peer], pings: [{ to: peer, message: PING }] },
+      asks: ['a', 'gone'].map((to) => ({ to, message: ASK })),
+    };
+    const { neighbours, sent, did } = stageOf(partialView({ pump: () => work }));
+    neighbours.pump(NOW);
+    assert.deepEqual(did, ['greet x']);
+    assert.deepEqual(sent(), ['a tcp://a REGION_ASK', 'x tcp://x PING']);
+  });
+
+  it('reports moved lists and found owners only when there are some', () => {
+    const work = { ...NO_WORK, isMoved: true, located: ['h.example'] };
+    const { neighbours, did } = stageOf(partialView({ pump: () => work }));
+    neighbours.pump(NOW);
+    assert.deepEqual(did, ['located h.example', 'moved']);
+    const quiet = stageOf(partialView());
+    quiet.neighbours.pump(NOW);
+    assert.deepEqual(quiet.did, []);
+  });
+});
+
+describe('a spare member', () => {
+  it('is parted with, unless it leaves or a list is under way', () => {
+    const overlay = partialView({ isSpare: () => true });
+    const idle = stageOf(overlay);
+    idle.neighbours.pump(NOW);
+    assert.deepEqual(idle.did, ['part with a', 'part with b']);
+    const busy = stageOf(overlay, { lists: ['a'] });
+    busy.members[1]!.leaving = true;
+    busy.neighbours.pump(NOW);
+    assert.deepEqual(busy.did, []);
+  });
+
+  it('is only one that the overlay calls spare', () => {
+    const overlay = partialView({ isSpare: ({ card }) => card.id === 'b' });
+    const { neighbours, did } = stageOf(overlay);
+    neighbours.pump(NOW);
+    assert.deepEqual(did, ['part with b']);
+  });
+});
+
+describe('a message of an overlay', () => {
+  const answering = partialView({
+    onContact: () => PING,
+    onRegion: () => ASK,
+    onIdle: () => IDLE,
+    met: (id): MemberCard | null =>
+      id === 'x' ? { id, inc: 4, capacity: 1, address: 'tcp://x4' } : null,
+  });
+
+  it('of any agent about contacts is answered at the address that it names', () => {
+    const { neighbours, sent } = stageOf(answering);
+    neighbours.onMessage({ id: 'x', inc: 3 }, PING, NOW);
+    assert.deepEqual(sent(), ['x tcp://x PING']);
+  });
+
+  it('about a region is taken from members only', () => {
+    const { neighbours, sent } = stageOf(answering);
+    neighbours.onMessage({ id: 'x', inc: 3 }, ASK, NOW);
+    assert.deepEqual(sent(), []);
+    neighbours.onMessage({ id: 'a', inc: 1 }, ASK, NOW);
+    assert.deepEqual(sent(), ['a tcp://a REGION_ASK']);
+  });
+
+  it('about idle agents is taken from members and from agents that were met', () => {
+    const { neighbours, sent } = stageOf(answering);
+    for (const id of ['a', 'x', 'nobody']) neighbours.onMessage({ id, inc: 1 }, IDLE, NOW);
+    assert.deepEqual(sent(), ['a tcp://a IDLE_ASK', 'x tcp://x4 IDLE_ASK']);
+  });
+});
+
+describe('with each heartbeat', () => {
+  const me = { id: 'me', inc: 1, counter: 1, idle: true, idleSince: 1 };
+
+  it('the overlay learns the last heartbeat of each member', () => {
+    const states: unknown[] = [];
+    const overlay = partialView({
+      survey: (_, stateOf) => {
+        for (const id of ['a', 'b', 'gone']) states.push(stateOf(id));
+        return [{ to: { id: 'x', inc: 4, capacity: 1, address: 'tcp://x' }, message: IDLE }];
+      },
+    });
+    const { neighbours, members, sent } = stageOf(overlay);
+    const last = { counter: 7, idle: true, idleSince: 3, viewHash: '', news: new Map() };
+    members[0]!.lastHeartbeat = last;
+    neighbours.beat(me, NOW);
+    assert.deepEqual(states, [{ ...last, id: 'a', inc: 1 }, null, null]);
+    assert.deepEqual(sent(), ['x tcp://x IDLE_ASK']);
+  });
+
+  it('members that owe a list are asked for it', () => {
+    const { neighbours, sent } = stageOf(partialView(), { debtors: ['b', 'gone'] });
+    neighbours.beat(me, NOW);
+    assert.deepEqual(sent(), ['b tcp://b LIST_ASK']);
+  });
+});
