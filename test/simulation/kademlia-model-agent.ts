@@ -21,7 +21,7 @@ export const BEAT_MS = 100;
 export type Omission =
   /** A region is complete when one of its members has answered. */
   | 'one-answer'
-  /** A region does not wait for the agents that the answers of its members name. */
+  /** A region does not wait for the agents that its members name or that are contacts. */
   | 'ignore-named'
   /** An agent joins although its regions are not complete. */
   | 'no-barrier'
@@ -99,6 +99,8 @@ export interface World {
   /** Number of leading bits that two identifiers have in common, by their numbers. */
   readonly common: readonly (readonly number[])[];
   send(sent: Sent): void;
+  /** The agent finds members, as one with endpoints in its config does. */
+  meet(agent: ModelAgent): void;
 }
 
 /** A member. */
@@ -122,6 +124,8 @@ export class ModelAgent {
   readonly #pinged = new Map<string, { card: Card; since: number }>();
   readonly #world: World;
   readonly #bornAt: number;
+  /** The first agent of a cluster joins alone; all others have met a member. */
+  readonly #isFirst: boolean;
   readonly #suspectMs: number;
   /** The regions about which somebody has answered, with the answer. */
   readonly #answers = new Map<string, RegionAnswer>();
@@ -129,7 +133,8 @@ export class ModelAgent {
   #self: { changes: number; is: Described } | null = null;
   isAlive = true;
 
-  constructor(world: World, card: Card, now: number) {
+  constructor(world: World, card: Card, isFirst: boolean, now: number) {
+    this.#isFirst = isFirst;
     this.#world = world;
     this.card = card;
     this.#bornAt = now;
@@ -333,8 +338,10 @@ export class ModelAgent {
     }
     for (const id of this.heard.keys()) this.#beatTo(id);
     for (const { to, region } of this.hood.questions()) this.#send(to, { type: 'find', region });
+    if (this.heard.size === 0 && this.named.size === 0) this.#world.meet(this);
     this.#ping(now);
     this.#refresh();
+    this.#nameContacts(now);
     this.#takeForAnswered();
     this.hood.settle();
     if (!this.hood.joined && this.#mayJoin(now)) this.hood.join();
@@ -372,6 +379,15 @@ export class ModelAgent {
     for (const id of this.#pinged.keys()) this.#send(id, { type: 'ping' });
   }
 
+  #nameContacts(now: number): void {
+    if (!this.hood.joined || this.#world.options.omit === 'ignore-named') return;
+    for (const region of this.hood.learning()) {
+      for (const card of this.contacts.values()) {
+        if (hasAny(card.identifiers, region)) this.#name(card, now);
+      }
+    }
+  }
+
   /** Asks a contact for others of its subtree, as the look-ups of hosts do all the time. */
   #refresh(): void {
     const { random, common } = this.#world;
@@ -386,7 +402,7 @@ export class ModelAgent {
     if (this.#world.options.omit === 'no-barrier') return now - this.#bornAt > 3 * BEAT_MS;
     if (this.named.size > 0) return false;
     const isAlone = ![...this.hood.members()].some(({ joined }) => joined);
-    if (isAlone && now - this.#bornAt < this.#world.options.suspectMs) return false;
+    if (isAlone && !this.#isFirst) return false;
     return this.hood.isComplete;
   }
 

@@ -16,7 +16,7 @@ test('kademlia model: agents know only some of the others, and each has the righ
 
 test('kademlia model: the checkers notice a region that does not wait for named agents', () => {
   const omit = 'ignore-named';
-  const caught = [5, 6, 1].some((seed) => runModel({ ...rough, seed, omit }).problems.length > 0);
+  const caught = [2, 3, 1].some((seed) => runModel({ ...rough, seed, omit }).problems.length > 0);
   assert.ok(caught);
 });
 

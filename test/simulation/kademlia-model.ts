@@ -64,15 +64,18 @@ class Model implements World {
   /** Starts agents that know one member, or none if they are the first. */
   start(count = 1): void {
     for (let i = 0; i < count; i++) {
-      const pool = this.joined.length > 0 ? this.joined : this.live;
-      this.#startOne(pool.length > 0 ? this.random.pick(pool) : undefined);
+      const card = this.#newCard();
+      const agent = new ModelAgent(this, card, this.live.length === 0, this.#now);
+      this.#agents.set(card.id, agent);
+      this.meet(agent);
     }
   }
 
-  #startOne(contact: ModelAgent | undefined): void {
-    const agent = new ModelAgent(this, this.#newCard(), this.#now);
-    this.#agents.set(agent.card.id, agent);
-    if (!contact) return;
+  meet(agent: ModelAgent): void {
+    const others = (of: ModelAgent[]) => of.filter((one) => one !== agent);
+    const pool = [others(this.joined), others(this.live)].find(({ length }) => length > 0);
+    if (!pool) return;
+    const contact = this.random.pick(pool);
     agent.note(contact.card);
     for (const card of this.#lookUp(agent, contact)) agent.note(card);
     for (const card of agent.contacts.values()) {

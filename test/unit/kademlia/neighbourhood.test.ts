@@ -172,6 +172,21 @@ describe('a region is complete', () => {
     assert.deepEqual(place('0'), { kind: 'known', order: ['0', '1'] });
   });
 
+  it('not without members while others are known in it, so that nobody decides alone by mistake', () => {
+    const { hood, contacts, place } = joined();
+    for (const id of ['001', '0001', '00001']) hood.remove(id);
+    assert.deepEqual(
+      hood.learning().map(({ length }) => length),
+      [0],
+    );
+    assert.equal(hood.settle(), false);
+    assert.notEqual(place('1').kind, 'known');
+    contacts.clear();
+    assert.equal(hood.settle(), true);
+    assert.deepEqual(place('1'), { kind: 'known', order: ['0'] });
+    assert.deepEqual(hood.learning(), []);
+  });
+
   it('never before the join of an agent that knows nobody', () => {
     const { hood } = hoodOf();
     assert.equal(hood.settle(), false);
@@ -472,15 +487,6 @@ describe('an agent is watched', () => {
 });
 
 describe('false reports', () => {
-  it('a named agent with the identifiers of another region does not hold up this one', () => {
-    const { hood, put, answer } = hoodOf();
-    put('001', '0001', '00001');
-    hood.join();
-    answer(['001', '0001', '00001']);
-    assert.equal(hood.named('00011', keysOf('11')), false);
-    assert.equal(hood.isComplete, true);
-  });
-
   it('thousands of named agents hold up a region only until they expire', () => {
     const { hood, put, answer } = hoodOf();
     put('01');
