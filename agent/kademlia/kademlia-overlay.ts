@@ -177,7 +177,7 @@ export class KademliaOverlay implements Overlay {
     this.#known.set(card.id, known);
     this.#toGreet.delete(card.id);
     this.#toPing.delete(card.id);
-    this.#table.seen(contactOf(card), now.mono);
+    this.#table.seen(contact, now.mono);
     this.#hood.put(neighbourOf(card.id, joined, known));
   }
 
@@ -222,15 +222,8 @@ export class KademliaOverlay implements Overlay {
 
   isSpare({ card }: Watched): boolean {
     const known = this.#known.get(card.id);
-    return known !== undefined && !this.#isNeeded(card.id, known);
-  }
-
-  #isNeeded(id: AgentId, known: Known): boolean {
-    return (
-      known.needsMe ||
-      this.#hood.needs(known.identifiers) ||
-      this.#hood.isNeededBy(neighbourOf(id, true, known))
-    );
+    if (!known || known.needsMe || this.#hood.needs(known.identifiers)) return false;
+    return !this.#hood.isNeededBy(neighbourOf(card.id, true, known));
   }
 
   isWanted(card: MemberCard, { needs }: About, now: Instant): boolean {
@@ -253,13 +246,11 @@ export class KademliaOverlay implements Overlay {
   isNamed(card: MemberCard, now: Instant): boolean {
     if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
     const identifiers = this.#s.identifiersOf(card);
-    const { id } = card;
-    const hearsay = { contact: contactOf(card), since: now.mono, askedAt: -Infinity };
-    if (!this.#hood.named(id, identifiers)) {
+    if (!this.#hood.named(card.id, identifiers)) {
       this.#pingLater(card, now);
       return false;
     }
-    if (!this.#toGreet.has(id)) this.#toGreet.set(id, hearsay);
+    if (!this.#toGreet.has(card.id)) this.#toGreet.set(card.id, hearsayOf(card, now));
     return true;
   }
 
@@ -267,7 +258,7 @@ export class KademliaOverlay implements Overlay {
     const { id } = card;
     if (id === this.#s.self.id || this.#known.has(id) || this.#toPing.has(id)) return;
     if (this.#table.has(id) || this.#toPing.size >= HEARSAY_MAX) return;
-    this.#toPing.set(id, { contact: contactOf(card), since: now.mono, askedAt: -Infinity });
+    this.#toPing.set(id, hearsayOf(card, now));
   }
 
   // ---- messages
@@ -468,6 +459,8 @@ export class KademliaOverlay implements Overlay {
     for (const { to, region } of this.#hood.questions()) {
       const key = hexOf(region.bits);
       const name = `${to} ${key}/${region.length}`;
+      // Several identifiers of this agent may have the same region.
+      if (asked.has(name)) continue;
       const at = this.#asked.get(name) ?? -Infinity;
       const isDue = now.mono - at >= this.#s.heartbeatMs / 2;
       asked.set(name, isDue ? now.mono : at);
@@ -488,6 +481,10 @@ export class KademliaOverlay implements Overlay {
 function neighbourOf(id: AgentId, joined: boolean, known: Known): Neighbour {
   const { identifiers, regions, complete } = known;
   return { id, identifiers, joined, regions: [...regions], complete: [...complete] };
+}
+
+function hearsayOf(card: MemberCard, now: Instant): Hearsay {
+  return { contact: contactOf(card), since: now.mono, askedAt: -Infinity };
 }
 
 function hexOf(key: Key): string {

@@ -1,6 +1,6 @@
-// What an agent knows of the preference lists of hosts at one moment (docs/OVERLAY.md). It follows
-// from the regions of which the agent knows every member, and from the subtrees beside the paths to
-// them. Immutable, because the core compares the places before and after a change of the view.
+// The preference lists of hosts, as far as an agent knows them at one moment (docs/OVERLAY.md). They
+// follow from the regions of which the agent knows every member, and from the subtrees beside the
+// paths to them. Immutable, because the core compares the places before and after a change of the view.
 
 import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
 import { distanceTo } from './contact.ts';

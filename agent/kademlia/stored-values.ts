@@ -66,7 +66,7 @@ export class StoredValues {
     if (value.length > this.#o.valueLengthMax) return 'too-long';
     const held = this.#live(key, now);
     const expiresMs = now + Math.min(leftMs, this.#o.expireMs);
-    // Whoever sent this STORE sent it to the other nearest agents too.
+    // The sender of a STORE also sends it to the other nearest agents.
     const republishAtMs = now + this.#o.republishMs;
     if (held !== undefined && held.expiresMs >= expiresMs) {
       if (held.value === value) held.republishAtMs = republishAtMs;

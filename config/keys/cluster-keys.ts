@@ -49,16 +49,10 @@ const contactsMax = 16;
 
 const kademlia = z
   .strictObject({
-    ids: z
-      .int()
-      .min(1)
-      .max(idsMax)
-      .prefault(8)
-      .meta({
-        description:
-          'Identifiers of an agent of capacity 1. Shares differ by about 0.7 / sqrt(ids). Higher: ' +
-          'more even, more neighbours.',
-      }),
+    ids: z.int().min(1).max(idsMax).prefault(8).meta({
+      description:
+        'Identifiers of an agent of capacity 1. Higher: more even shares, more neighbours.',
+    }),
     bucketSize: z
       .int()
       .min(bucketSizeMin)

@@ -36,9 +36,13 @@ export class Completion implements Part {
     this.activity();
   }
 
-  /** Ends the idle period, even if the agent is idle again at once. */
+  /**
+   * Ends the idle period, even if the agent is idle again at once. What was found out about all
+   * agents holds only for that period.
+   */
   activity(): void {
     this.#idle = false;
+    this.#overlay.isComplete = false;
   }
 
   /** Called for each heartbeat; `counter` is its number. */

@@ -125,7 +125,7 @@ export class Gate {
     if (to.inc !== outbound.inc || membership.hasTombstone(from.id, from.inc)) return false;
     const isMember = view.get(from.id)?.card.inc === from.inc;
     if (sender === 'asked' || (sender === 'end' && !view.joined)) {
-      // Where the view is partial, the agent may have been forgotten since it was greeted.
+      // In a partial view, this agent may have forgotten an agent that it greeted.
       const isExcused = (type === 'COMPLETE' && isMember) || this.#p.overlay.isPartial;
       return this.#wasAsked(from.id, message, isExcused, now);
     }
@@ -133,7 +133,7 @@ export class Gate {
     const isOpen = sender === 'correspondent' || sender === 'end';
     const met = this.#p.overlay.met(from.id);
     if (isOpen && met?.inc === from.inc) return true;
-    // Where the view is partial, a sender may not know that it is not watched any more.
+    // In a partial view, the sender may not know yet that this agent stopped to watch it.
     const isMet = membership.greetings.isKnown(from.id) || this.#p.overlay.isPartial;
     if (sender !== 'nobody' && isMet) return false;
     return this.#refuse(from.id, 'stranger', `its ${type} is accepted from members only`, now);

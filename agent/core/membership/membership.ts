@@ -232,7 +232,7 @@ export class Membership {
     }
     // This agent owns no hosts yet that could move, and must know all owners before it joins.
     const heard = new Set(welcome.members.flatMap(({ id, direct }) => (direct ? [id] : [])));
-    // Where the view is partial, agents that need each other greet each other first.
+    // In a partial view, agents that need each other exchange HELLO before they add each other.
     const asked = !this.#p.overlay.isPartial;
     for (const one of members) this.#hear(one, now, { asked, vouched: heard.has(one.id) });
   }

@@ -1,7 +1,7 @@
-// The questions of the protocol whose answers depend on how many of the cluster's agents an agent
-// knows (docs/OVERLAY.md): which agents it watches, what they tell each other, and when it has
-// joined. Where every agent knows all others (`FullView`), the answers are simple. The preference
-// lists come from `CoreSettings.build`, which must agree with the overlay.
+// The overlay answers the questions of the protocol that depend on how many agents an agent knows:
+// which agents it watches, what they tell each other, and when it has joined (docs/OVERLAY.md).
+// `FullView` is the overlay of agents that know all others. The preference lists come from
+// `CoreSettings.build`, which must agree with the overlay.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Peer } from '../protocol/effects.ts';

@@ -1,5 +1,5 @@
-// Where the owner of a host is: this agent, a member, or, if the view is partial, an agent that a
-// look-up has found (docs/OVERLAY.md).
+// Finds the owner of a host. The owner is this agent or a member. In a partial view, it may also be
+// an agent that a look-up has found (docs/OVERLAY.md).
 
 import type { AgentId, Host, MemberCard } from '../protocol/messages.ts';
 import type { Overlay } from './overlay.ts';

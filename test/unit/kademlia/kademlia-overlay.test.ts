@@ -1,5 +1,5 @@
-// What the overlay asks, answers and believes. Other agents are named by the bits of their
-// identifiers, and this one has an identifier of zeros.
+// The questions and answers of the overlay, and the statements of others that it accepts. Other
+// agents are named by the bits of their identifiers. This agent has an identifier of zeros.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -88,6 +88,12 @@ describe('questions about a region', () => {
     told('11');
     assert.deepEqual(asksOf(overlay.pump(instant(100))), []);
     assert.equal(overlay.isReady(), true);
+  });
+
+  it('are asked once, even if several identifiers have the same region', () => {
+    const { overlay } = overlayOf(['1', '11'], { self: contactOf('0+10'), neighbourhood: 8 });
+    assert.deepEqual(asksOf(overlay.pump(ZERO)), ['1 0', '11 0']);
+    assert.deepEqual(asksOf(overlay.pump(instant(50))), ['1 0', '11 0']);
   });
 
   it('are answered with all members and contacts in the region, the nearest first', () => {

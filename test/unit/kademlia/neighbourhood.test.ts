@@ -1,5 +1,5 @@
-// When a region counts as known: who must have answered, who is waited for, and what an agent
-// claims of the subtrees beside its paths.
+// The conditions under which a region counts as known, and the statements of an agent about the
+// subtrees beside its paths.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
