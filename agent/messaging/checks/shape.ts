@@ -8,7 +8,7 @@
  */
 export type Check = (value: unknown, incarnationMax: number) => string | null;
 
-interface Optional {
+export interface Optional {
   readonly optional: Check;
 }
 
