@@ -167,7 +167,7 @@ export class Core {
         this.#p.operator.onDirectives(from.id, message.orders, now);
         return this.#p.membership.onWelcome(from.id, message, now);
       case 'COMPLETE':
-        return this.#p.shutdown.onComplete(from.id);
+        return this.#p.shutdown.onComplete(from.id, message.covers);
       case 'ROBOTS_ASK':
       case 'ROBOTS_TOLD':
         return this.#p.asks.onMessage(from.id, message, now);

@@ -10,6 +10,10 @@ export interface Contact extends RingMember {
   readonly address: string;
 }
 
+export function contactOf({ id, capacity, address }: Contact): Contact {
+  return { id, capacity, address };
+}
+
 /** The identifiers of an agent. It is called often, so it should remember its results. */
 export type IdentifiersOf = (agent: RingMember) => readonly Key[];
 
@@ -23,6 +27,11 @@ export interface Prefix {
 export function prefixOf(key: Key, length: number): Prefix {
   const rest = BigInt(KEY_BITS - length);
   return { bits: (key >> rest) << rest, length };
+}
+
+/** In hexadecimal, as in messages. */
+export function hexOf(value: bigint, bits = KEY_BITS): string {
+  return value.toString(16).padStart(bits / 4, '0');
 }
 
 export function isIn(key: Key, { bits, length }: Prefix): boolean {

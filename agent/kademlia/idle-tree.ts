@@ -2,15 +2,17 @@
 // (docs/OVERLAY.md, completion). The agent with the smallest identifier in a subtree leads it. Leaders
 // report to the leader of the next larger subtree, up to the leader of the whole key space. That one
 // asks twice, in waves. If both waves find the same agents in the same idle periods, there was a
-// moment between the waves at which all of them were idle, so the crawl was complete.
+// moment between the waves at which all of them were idle, so the crawl was complete. The verdict goes
+// down the same tree. Each leader knows which idle periods of its agents it covers.
 
 import { bitAt, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
-import type { IdleState } from '../core/membership/overlay.ts';
-import type { AgentId, MemberCard, Message } from '../core/protocol/messages.ts';
-import { type Prefix, prefixOf, siblingOf } from './contact.ts';
+import type { IdleMessage, IdleState } from '../core/membership/overlay.ts';
+import type { AgentId, Covered, MemberCard, Message } from '../core/protocol/messages.ts';
+import { hasAny, hexOf, type IdentifiersOf, type Prefix, prefixOf, siblingOf } from './contact.ts';
 
 type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
 type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;
+type IdleDone = Extract<Message, { type: 'IDLE_DONE' }>;
 
 /** A path of this agent, with all agents of its region. */
 export interface LedPath {
@@ -26,6 +28,7 @@ export interface LedPath {
 }
 
 export interface IdleTreeSettings {
+  readonly identifiersOf: IdentifiersOf;
   /** Digest of a text, below 2^64. */
   readonly digest: (text: string) => bigint;
   /** The agent nearest to a key; null: it is being looked for. */
@@ -60,11 +63,19 @@ interface Report {
 interface Sample {
   readonly wave: string;
   readonly since: ReadonlyMap<AgentId, number>;
+  /** Fixed when all agents have answered; null: not all have yet. */
+  result: SampleResult | null;
+}
+
+interface SampleResult {
+  readonly sum: bigint;
+  /** The idle periods of the agents in this wave. */
+  readonly idleSince: ReadonlyMap<AgentId, number>;
 }
 
 interface Send {
   readonly to: MemberCard;
-  readonly message: IdleAsk | IdleTold;
+  readonly message: IdleAsk | IdleTold | IdleDone;
 }
 
 /** A parent to which this agent reports. */
@@ -91,7 +102,13 @@ export class IdleTree {
   #wave = 0;
   #waveAt = 0;
   #lastSum: bigint | null = null;
-  isComplete = false;
+  /** By subtree that this agent leads: the wave of the verdict. */
+  readonly #verdicts = new Map<string, string>();
+  /** By subtree of another leader: the wave of the verdict that it has. */
+  readonly #told = new Map<string, string>();
+  #isComplete = false;
+  /** False: a subtree has reported to this agent, and does not have the verdict yet. */
+  hasToldVerdict = true;
 
   constructor(settings: IdleTreeSettings) {
     this.#s = settings;
@@ -107,6 +124,41 @@ export class IdleTree {
     this.isComplete = false;
   }
 
+  /** All agents were idle at once, and this one still is. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /** False: this agent has new work, so the verdict ends no other agent any more. */
+  set isComplete(is: boolean) {
+    this.#isComplete = is;
+    if (is) return;
+    this.#verdicts.clear();
+    this.#told.clear();
+  }
+
+  /** The idle period of an agent that the verdict covers; null: none. */
+  verdictFor(id: AgentId): Covered | null {
+    for (const [name, wave] of this.#verdicts) {
+      const idleSince = this.#samples.get(name)?.result?.idleSince.get(id);
+      if (idleSince !== undefined) return { idleSince, wave };
+    }
+    return null;
+  }
+
+  /** Returns the answer, if there is one. */
+  onMessage(from: MemberCard, message: IdleMessage, now: number): Message | null {
+    switch (message.type) {
+      case 'IDLE_TOLD':
+        return this.onTold(from, message, now);
+      case 'IDLE_ASK':
+        this.onAsk(from, message, now);
+        return null;
+      case 'IDLE_DONE':
+        return this.onDone(from, message);
+    }
+  }
+
   /**
    * Returns the answer, which shows that the report has arrived. Without one the sender looks for
    * another parent: this agent does not lead the next larger subtree, or not any more.
@@ -116,8 +168,11 @@ export class IdleTree {
     { key, length, wave, idle, sum }: IdleTold,
     now: number,
   ): IdleAsk | null {
-    const name = nameOf(prefixOf(BigInt(`0x${key}`), length));
+    const region = prefixOf(BigInt(`0x${key}`), length);
+    const name = nameOf(region);
     if (!this.#expected.has(name)) return null;
+    // Only an agent of the subtree can lead it.
+    if (!hasAny(this.#s.identifiersOf(card), region)) return null;
     this.#reports.set(name, { card, at: now, wave, idle, sum: BigInt(`0x${sum}`) });
     return { type: 'IDLE_ASK', key, length, wave: '' };
   }
@@ -131,9 +186,18 @@ export class IdleTree {
     if (wave !== '') this.#asked.set(name, { wave, at: now });
   }
 
-  /** The leaders that report to this agent. */
-  children(me: AgentId): MemberCard[] {
-    return [...this.#reports.values()].flatMap(({ card }) => (card.id === me ? [] : [card]));
+  /** The verdict from the leader of the next larger subtree, or the answer of a smaller one's. */
+  onDone({ id }: Pick<MemberCard, 'id'>, message: IdleDone): IdleDone | null {
+    const { wave } = message;
+    const name = nameOf(prefixOf(BigInt(`0x${message.key}`), message.length));
+    if (this.#parents.get(name)?.id !== id) {
+      if (this.#reports.get(name)?.card.id === id) this.#told.set(name, wave);
+      return null;
+    }
+    const sample = this.#samples.get(name);
+    if (sample?.wave !== wave || sample.result === null) return null;
+    this.#verdicts.set(name, wave);
+    return message;
   }
 
   /** Called with each heartbeat. `stateOf` gives null for an agent without a heartbeat. */
@@ -160,15 +224,42 @@ export class IdleTree {
       else sends.push(...this.#report(duty, duty.parentKey, states, now));
     }
     if (!duties.some(({ parentKey }) => parentKey === null)) this.#endWaves();
+    sends.push(...this.#tellVerdict(duties, me));
     return sends.filter((send) => !this.#isToMe(send, me.id, now));
   }
 
   /** This agent may lead a subtree and the larger one to whose leader it reports. */
   #isToMe({ to, message }: Send, me: AgentId, now: number): boolean {
     if (to.id !== me) return false;
+    if (message.type === 'IDLE_DONE') {
+      const name = nameOf({ bits: BigInt(`0x${message.key}`), length: message.length });
+      if (this.onDone(to, message)) this.#told.set(name, message.wave);
+      return true;
+    }
     const ask = message.type === 'IDLE_ASK' ? message : this.onTold(to, message, now);
     if (ask) this.onAsk(to, ask, now);
     return true;
+  }
+
+  /** Tells the verdict to the leaders that reported to this agent, until they have answered. */
+  #tellVerdict(duties: readonly Duty[], me: IdleState): Send[] {
+    const sends: Send[] = [];
+    this.hasToldVerdict = true;
+    for (const { region, key, needs } of duties) {
+      const wave = this.#verdicts.get(nameOf(region));
+      if (wave !== undefined && this.verdictFor(me.id)?.idleSince === me.idleSince)
+        this.#isComplete = true;
+      for (const level of needs) {
+        const { bits, length } = siblingOf(key, level);
+        const report = this.#reports.get(nameOf({ bits, length }));
+        if (!report || (wave && this.#told.get(nameOf({ bits, length })) === wave)) continue;
+        this.hasToldVerdict = false;
+        if (wave === undefined) continue;
+        const message: IdleDone = { type: 'IDLE_DONE', key: hexOf(bits), length, wave };
+        sends.push({ to: report.card, message });
+      }
+    }
+    return sends;
   }
 
   #forgetOld(now: number): void {
@@ -177,7 +268,7 @@ export class IdleTree {
       if (now - at >= suspectAfterMs) this.#reports.delete(name);
     }
     for (const [name, { at }] of this.#asked) {
-      if (now - at < suspectAfterMs) continue;
+      if (now - at < suspectAfterMs || this.#verdicts.has(name)) continue;
       this.#asked.delete(name);
       this.#samples.delete(name);
     }
@@ -195,12 +286,17 @@ export class IdleTree {
       return [];
     }
     const wave = `${me.id}.${me.inc}/${this.#wave}`;
+    // The agents are told of this wave until this one has other work.
+    if (this.#verdicts.has(nameOf(duty.region))) return [];
     const { sends, sum } = this.#gather(duty, wave, stateOf);
     if (sum !== null) {
-      if (this.#wave > 0 && sum === this.#lastSum) this.isComplete = true;
+      this.#waveAt = now;
+      if (this.#wave > 0 && sum === this.#lastSum) {
+        this.#verdicts.set(nameOf(duty.region), wave);
+        return [];
+      }
       this.#lastSum = sum;
       this.#wave++;
-      this.#waveAt = now;
     } else if (now - this.#waveAt >= 4 * this.#s.suspectAfterMs) this.#endWaves(now);
     return sends;
   }
@@ -228,7 +324,7 @@ export class IdleTree {
       wave === '' ? { sends: [], sum: null } : this.#gather(duty, wave, stateOf);
     const { bits, length } = duty.region;
     const told: IdleTold = {
-      ...{ type: 'IDLE_TOLD', key: hexOf(bits, KEY_BITS), length, idle: true },
+      ...{ type: 'IDLE_TOLD', key: hexOf(bits), length, idle: true },
       ...{ wave: sum === null ? '' : wave, sum: hexOf(sum ?? 0n, SUM_BITS) },
     };
     return [...sends, { to: parent, message: told }];
@@ -268,7 +364,7 @@ export class IdleTree {
       }
       sum = null;
       const { length } = region;
-      const key = hexOf(region.bits, KEY_BITS);
+      const key = hexOf(region.bits);
       sends.push({ to: report.card, message: { type: 'IDLE_ASK', key, length, wave } });
     }
     return { sends, sum };
@@ -284,9 +380,12 @@ export class IdleTree {
     const sample = this.#samples.get(name);
     if (sample?.wave !== wave) {
       const since = new Map(agents.map((id) => [id, stateOf(id)?.counter ?? 0]));
-      this.#samples.set(name, { wave, since });
+      this.#samples.set(name, { wave, since, result: null });
       return null;
     }
+    // A later idle period of an agent belongs to a later wave.
+    if (sample.result) return sample.result.sum;
+    const idleSince = new Map<AgentId, number>();
     let sum = 0n;
     for (const id of agents) {
       const state = stateOf(id);
@@ -294,8 +393,10 @@ export class IdleTree {
       // The next heartbeat may have been on its way when the wave began.
       if (!state?.idle || since === undefined || state.counter < since + 2) return null;
       sum += this.#s.digest(`${id}.${state.inc} ${state.idleSince}`);
+      idleSince.set(id, state.idleSince);
     }
-    return BigInt.asUintN(SUM_BITS, sum);
+    sample.result = { sum: BigInt.asUintN(SUM_BITS, sum), idleSince };
+    return sample.result.sum;
   }
 }
 
@@ -323,9 +424,5 @@ function dutyOf(path: LedPath): Duty | null {
 }
 
 function nameOf({ bits, length }: Prefix): string {
-  return `${hexOf(bits, KEY_BITS)}/${length}`;
-}
-
-function hexOf(value: bigint, bits: number): string {
-  return value.toString(16).padStart(bits / 4, '0');
+  return `${hexOf(bits)}/${length}`;
 }

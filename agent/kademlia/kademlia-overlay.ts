@@ -3,7 +3,7 @@
 // questions and messages of the core. It does no I/O: a turn returns what is to be sent.
 
 import type { Assignment, RingMember } from '../../assignment/assignment.ts';
-import { KEY_BITS, type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
+import { type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type {
   About,
@@ -18,12 +18,14 @@ import type {
   Watched,
 } from '../core/membership/overlay.ts';
 import type { Peer } from '../core/protocol/effects.ts';
-import type { AgentId, Host, MemberCard, Message } from '../core/protocol/messages.ts';
+import type { AgentId, Covered, Host, MemberCard, Message } from '../core/protocol/messages.ts';
 import { putLatest } from '../core/protocol/put-latest.ts';
 import {
   type Contact,
+  contactOf,
   distanceTo,
   hasAny,
+  hexOf,
   type IdentifiersOf,
   namesFor,
   type Prefix,
@@ -124,6 +126,7 @@ export class KademliaOverlay implements Overlay {
       nearest: (key) => this.#nearestTo(key),
     });
     this.#tree = new IdleTree({
+      identifiersOf,
       digest: (text) => keyOf(text, sha1) >> 96n,
       nearest: (key) => this.#leaderAt(key),
       notThere: (key) => this.#locator.forgetNearest(key),
@@ -358,9 +361,7 @@ export class KademliaOverlay implements Overlay {
   }
 
   onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null {
-    if (message.type === 'IDLE_TOLD') return this.#tree.onTold(from, message, now.mono);
-    this.#tree.onAsk(from, message, now.mono);
-    return null;
+    return this.#tree.onMessage(from, message, now.mono);
   }
 
   survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[] {
@@ -375,8 +376,12 @@ export class KademliaOverlay implements Overlay {
     this.#tree.isComplete = is;
   }
 
-  dependents(): readonly MemberCard[] {
-    return this.#tree.children(this.#s.self.id);
+  verdictFor(id: AgentId): Covered | null {
+    return this.#tree.verdictFor(id);
+  }
+
+  get hasToldVerdict(): boolean {
+    return this.#tree.hasToldVerdict;
   }
 
   find(host: Host): MemberCard | null {
@@ -485,12 +490,4 @@ function neighbourOf(id: AgentId, joined: boolean, known: Known): Neighbour {
 
 function hearsayOf(card: MemberCard, now: Instant): Hearsay {
   return { contact: contactOf(card), since: now.mono, askedAt: -Infinity };
-}
-
-function hexOf(key: Key): string {
-  return key.toString(16).padStart(KEY_BITS / 4, '0');
-}
-
-function contactOf({ id, capacity, address }: MemberCard): Contact {
-  return { id, capacity, address };
 }

@@ -52,6 +52,10 @@ export class Completion implements Part {
     return { idle: isIdle, idleSince: this.#idleSince };
   }
 
+  isIdleSince(counter: number): boolean {
+    return this.#idle && this.#idleSince === counter;
+  }
+
   /** Whether the state of this agent and the heartbeats of all members show completion. */
   isComplete(isIdle: boolean, inc: Incarnation): boolean {
     if (!isIdle || !this.#idle) return false;

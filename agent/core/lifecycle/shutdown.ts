@@ -14,7 +14,7 @@ import type { HostMoves } from '../ownership/host-moves.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { Effects, End, EndCode } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
-import type { AgentId, Envelope, Message } from '../protocol/messages.ts';
+import type { AgentId, Covered, Envelope, Message } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
@@ -41,7 +41,7 @@ interface ShutdownParts {
   readonly events: EventLog;
   readonly effects: Effects;
   readonly view: View;
-  readonly overlay: Pick<Overlay, 'isPartial' | 'isComplete' | 'dependents'>;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'isComplete' | 'verdictFor' | 'hasToldVerdict'>;
   readonly detector: Pick<FailureDetector, 'suspected'>;
   readonly outbound: Outbound;
   readonly handOff: HandOff;
@@ -133,7 +133,8 @@ export class Shutdown implements Part {
       return;
     }
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
-    if (lingered || this.isAboutToGo(now)) this.end(0, 'the crawl is complete');
+    const isTold = this.isAboutToGo(now) && this.#p.overlay.hasToldVerdict;
+    if (lingered || isTold) this.end(0, 'the crawl is complete');
   }
 
   /** The crawl is complete, and each member has said so or is without news. */
@@ -147,10 +148,8 @@ export class Shutdown implements Part {
   tellComplete(): void {
     if (this.#state.kind !== 'complete') return;
     for (const member of this.#p.view.members()) {
-      this.#p.outbound.toMember(member, completeFor(member));
-    }
-    for (const card of this.#p.overlay.dependents()) {
-      if (!this.#p.view.has(card.id)) this.#p.outbound.toCard(card, { type: 'COMPLETE' });
+      const covers = this.#p.overlay.verdictFor(member.card.id);
+      this.#p.outbound.toMember(member, { ...completeFor(member), ...(covers && { covers }) });
     }
   }
 
@@ -162,11 +161,13 @@ export class Shutdown implements Part {
   }
 
   /** A joined agent that knows all others only notes COMPLETE. One that joins cannot check it, and ends. */
-  onComplete(from: AgentId): void {
+  onComplete(from: AgentId, covers: Covered | undefined): void {
     if (this.#p.view.joined) {
       this.#saidComplete.add(from);
-      // This agent cannot check it, because it does not know all agents.
-      if (this.#p.overlay.isPartial) this.#p.overlay.isComplete = true;
+      // A verdict that arrives late covers an earlier idle period, before this agent's new work.
+      if (covers && this.#p.completion.isIdleSince(covers.idleSince)) {
+        this.#p.overlay.isComplete = true;
+      }
     } else this.end(0, `agent ${from} says that the crawl is complete`);
   }
 

@@ -57,6 +57,7 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   FOUND_NODES: 'agreeing',
   IDLE_TOLD: 'correspondent',
   IDLE_ASK: 'correspondent',
+  IDLE_DONE: 'correspondent',
   REGION_ASK: 'member',
   REGION_TOLD: 'member',
   SLOT_ASK: 'member',
@@ -130,9 +131,8 @@ export class Gate {
       return this.#wasAsked(from.id, message, isExcused, now);
     }
     if (sender !== 'nobody' && isMember) return true;
-    const isOpen = sender === 'correspondent' || sender === 'end';
     const met = this.#p.overlay.met(from.id);
-    if (isOpen && met?.inc === from.inc) return true;
+    if (sender === 'correspondent' && met?.inc === from.inc) return true;
     // In a partial view, the sender may not know yet that this agent stopped to watch it.
     const isMet = membership.greetings.isKnown(from.id) || this.#p.overlay.isPartial;
     if (sender !== 'nobody' && isMet) return false;

@@ -71,6 +71,7 @@ export class Neighbours implements Part {
       }
       case 'IDLE_TOLD':
       case 'IDLE_ASK':
+      case 'IDLE_DONE':
         return this.#answer(this.cardOf(from), (card) => overlay.onIdle(card, message, now));
       case 'REGION_ASK':
       case 'REGION_TOLD': {

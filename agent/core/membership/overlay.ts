@@ -5,7 +5,14 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Peer } from '../protocol/effects.ts';
-import type { AgentId, Host, Incarnation, MemberCard, Message } from '../protocol/messages.ts';
+import type {
+  AgentId,
+  Covered,
+  Host,
+  Incarnation,
+  MemberCard,
+  Message,
+} from '../protocol/messages.ts';
 import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
@@ -20,7 +27,7 @@ export type ContactMessage = Extract<
 >;
 export type RegionMessage = Extract<OverlayMessage, { type: 'REGION_ASK' | 'REGION_TOLD' }>;
 
-export type IdleMessage = Extract<OverlayMessage, { type: 'IDLE_TOLD' | 'IDLE_ASK' }>;
+export type IdleMessage = Extract<OverlayMessage, { type: 'IDLE_TOLD' | 'IDLE_ASK' | 'IDLE_DONE' }>;
 
 /** A message to an agent that need not be in view. */
 export interface Addressed {
@@ -104,10 +111,12 @@ export interface Overlay {
   onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null;
   /** Continues to find out whether all agents are idle. Called with each heartbeat. */
   survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[];
-  /** All agents were idle at once, or another agent says so. */
+  /** All agents were idle at once, this one in its present idle period. */
   isComplete: boolean;
-  /** Agents outside the view that must learn that the crawl is complete. */
-  dependents(): readonly MemberCard[];
+  /** What this agent must tell a member that has the idle period; null: no verdict covers it. */
+  verdictFor(id: AgentId): Covered | null;
+  /** Whether the agents outside the view that this agent must tell the verdict have it. */
+  readonly hasToldVerdict: boolean;
   /** The owner of a host outside the neighbourhood; null: it is being looked for. */
   find(host: Host): MemberCard | null;
   /** The agent that was found for the host does not own it, or does not answer. */
@@ -179,8 +188,10 @@ export class FullView implements Overlay {
     return [];
   }
 
-  dependents(): readonly MemberCard[] {
-    return [];
+  readonly hasToldVerdict = true;
+
+  verdictFor(): null {
+    return null;
   }
 
   find(): null {

@@ -19,6 +19,14 @@ export interface MemberCard {
   readonly address: string;
 }
 
+/** The idle period of an agent in which all agents were idle at once (docs/OVERLAY.md, rule 8). */
+export interface Covered {
+  /** The number of the agent's heartbeat with which the period began. */
+  readonly idleSince: number;
+  /** The second of the two waves that show it. */
+  readonly wave: string;
+}
+
 /** News of a member that the sender does not suspect: the echo on which leases depend. */
 export interface News extends MemberCard {
   readonly counter: number;
@@ -355,6 +363,8 @@ export type Message =
       readonly type: 'COMPLETE';
       /** The greeting of the receiver's last HELLO; absent: it sent none. */
       readonly greeting?: string;
+      /** The idle period of the receiver that the verdict of a partial view covers. */
+      readonly covers?: Covered;
     }
   | {
       /** To the owner of an IP address: asks for its permit, or to renew it. */

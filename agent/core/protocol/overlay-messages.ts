@@ -52,6 +52,16 @@ export type OverlayMessage =
       readonly wave: string;
     }
   | {
+      /**
+       * Tells the leader of a subtree that the crawl is complete. `wave` is the second of the two
+       * waves that show it. The receiver returns the message.
+       */
+      readonly type: 'IDLE_DONE';
+      readonly key: string;
+      readonly length: number;
+      readonly wave: string;
+    }
+  | {
       /** Asks an agent whether it is running, or answers that this one is (docs/OVERLAY.md). */
       readonly type: 'PING';
       readonly capacity: number;
@@ -76,6 +86,7 @@ const TYPES: ReadonlySet<string> = new Set<OverlayMessage['type']>([
   'FOUND_NODES',
   'IDLE_TOLD',
   'IDLE_ASK',
+  'IDLE_DONE',
 ]);
 
 export function isOverlayMessage(message: { readonly type: string }): message is OverlayMessage {

@@ -2,7 +2,7 @@
 // (core/protocol/overlay-messages.ts).
 
 import { KEY_BITS } from '../../../assignment/identifiers.ts';
-import type { MemberCard } from '../../core/protocol/messages.ts';
+import type { Covered, MemberCard } from '../../core/protocol/messages.ts';
 import type { OverlayMessage } from '../../core/protocol/overlay-messages.ts';
 import { HASH_CHARS_MAX, ID_CHARS_MAX, IDENTIFIERS_MAX, MEMBERS_MAX } from './limits.ts';
 import { address, capacity, card, hash, message } from './member-fields.ts';
@@ -14,6 +14,9 @@ const agents = list(shape<MemberCard>(card), MEMBERS_MAX);
 const sender = { capacity, address, fingerprintHash: hash };
 /** An agent, its incarnation and a number. */
 const wave = text(ID_CHARS_MAX + HASH_CHARS_MAX);
+
+/** The verdict in COMPLETE. */
+export const covers = optional(shape<Covered>({ idleSince: natural(), wave }));
 
 /** The regions in a heartbeat. */
 export const regions = optional(list(length, IDENTIFIERS_MAX));
@@ -37,4 +40,5 @@ export const overlayMessages: { readonly [K in OverlayMessage['type']]: Check } 
     sum: textLike(/^[0-9a-f]{16}$/, '64 bits in hexadecimal', 16),
   }),
   IDLE_ASK: message<'IDLE_ASK'>({ key, length, wave }),
+  IDLE_DONE: message<'IDLE_DONE'>({ key, length, wave }),
 };

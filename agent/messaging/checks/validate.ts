@@ -42,7 +42,7 @@ import {
   URLS_MAX,
 } from './limits.ts';
 import { address, type Body, capacity, card, hash, id, message } from './member-fields.ts';
-import { overlayMessages, regions } from './overlay-checks.ts';
+import { covers, overlayMessages, regions } from './overlay-checks.ts';
 import {
   type Check,
   duration,
@@ -335,7 +335,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   BATCH_REFUSED: message<'BATCH_REFUSED'>({ batch: whole, reason: text(REASON_CHARS_MAX) }),
   LEAVE: message<'LEAVE'>({}),
   ORDERS: message<'ORDERS'>({ orders }),
-  COMPLETE: message<'COMPLETE'>({ greeting: optional(hash) }),
+  COMPLETE: message<'COMPLETE'>({ greeting: optional(hash), covers }),
   SLOT_ASK: message<'SLOT_ASK'>({ address: ip, slot: whole, ask: whole }),
   SLOT_GRANT: message<'SLOT_GRANT'>({ address: ip, slot: whole, ask: whole, forMs: duration }),
   SLOT_END: message<'SLOT_END'>({ address: ip, slot: whole, agoMs: duration }),

@@ -3,108 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { IdleState } from '../../../agent/core/membership/overlay.ts';
-import type { MemberCard, Message } from '../../../agent/core/protocol/messages.ts';
-import { IdleTree, type LedPath } from '../../../agent/kademlia/idle-tree.ts';
+import type { LedPath } from '../../../agent/kademlia/idle-tree.ts';
 import { KEY_BITS } from '../../../assignment/identifiers.ts';
 import { keyOfBits } from './contacts.ts';
-
-type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
-type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;
-
-const suspectAfterMs = 1000;
-const BEAT_MS = 100;
-
-const cardOf = (id: string, inc = 1): MemberCard => {
-  return { id, inc, capacity: 1, address: `${id}:1` };
-};
-const hexOf = (bits: string) =>
-  keyOfBits(bits)
-    .toString(16)
-    .padStart(KEY_BITS / 4, '0');
-
-/** A path of a region with these bits, which has one identifier of each agent. */
-function pathOf(bits: string, agents: readonly string[], more: Partial<LedPath> = {}): LedPath {
-  return {
-    key: keyOfBits(bits),
-    length: bits.length,
-    identifiers: agents.map((_, i) => keyOfBits(`${bits}${'0'.repeat(8 - i)}${i > 0 ? '1' : ''}`)),
-    agents,
-    beside: Array.from({ length: bits.length }, () => 'occupied' as const),
-    few: () => null,
-    ...more,
-  };
-}
-
-/** Numbers texts, so that digests are small and can be predicted by none. */
-function digests() {
-  const known = new Map<string, bigint>();
-  return (text: string) => {
-    known.set(text, known.get(text) ?? BigInt(known.size + 1) * 1_000_003n);
-    return known.get(text)!;
-  };
-}
-
-class Stage {
-  readonly parents = new Map<string, MemberCard>();
-  readonly lost: bigint[] = [];
-  readonly states = new Map<string, IdleState>();
-  readonly tree: IdleTree;
-  paths: LedPath[];
-  now = 0;
-
-  constructor(paths: LedPath[], ids: readonly string[]) {
-    this.paths = paths;
-    for (const id of ids) this.set(id, {});
-    this.tree = new IdleTree({
-      digest: digests(),
-      nearest: (key) => this.parents.get(key.toString(2).padStart(KEY_BITS, '0')[0]!) ?? null,
-      notThere: (key) => this.lost.push(key),
-      suspectAfterMs,
-    });
-  }
-
-  set(id: string, more: Partial<IdleState>): void {
-    const old = this.states.get(id) ?? { id, inc: 1, counter: 1, idle: true, idleSince: 1 };
-    this.states.set(id, { ...old, ...more });
-  }
-
-  /** The next heartbeat of every agent. */
-  beat(me = '0'): { to: string; message: IdleAsk | IdleTold }[] {
-    this.now += BEAT_MS;
-    for (const [id, { counter }] of this.states) this.set(id, { counter: counter + 1 });
-    return this.#survey(me).map(({ to, message }) => ({ to: to.id, message }));
-  }
-
-  #survey(me: string) {
-    const stateOf = (id: string) => this.states.get(id) ?? null;
-    return this.tree.survey(this.states.get(me)!, this.paths, stateOf, this.now);
-  }
-
-  told(bits: string, more: Partial<IdleTold> = {}, from = cardOf('1')) {
-    return this.tree.onTold(
-      from,
-      {
-        ...{ type: 'IDLE_TOLD', key: hexOf(bits), length: bits.length, idle: true },
-        ...{ wave: '', sum: '0000000000000005', ...more },
-      },
-      this.now,
-    );
-  }
-
-  asked(bits: string, wave: string, length = bits.length, from = cardOf('0')) {
-    this.tree.onAsk(from, { type: 'IDLE_ASK', key: hexOf(bits), length, wave }, this.now);
-  }
-
-  /** The leader's beats, with the other half answering each wave with this sum. */
-  waves(count: number, sumOf: (wave: string) => string = () => '0000000000000005'): void {
-    for (let i = 0; i < count; i++) {
-      for (const { message } of this.beat()) {
-        this.told('1', { wave: message.wave, sum: sumOf(message.wave) });
-      }
-    }
-  }
-}
+import { cardOf, hexOf, type IdleTold, pathOf, Stage } from './idle-tree-stage.ts';
 
 /** The agent 0 with the agent 00 in its half leads the space. */
 function leader(): Stage {
@@ -267,8 +169,7 @@ describe('the leader of the whole space', () => {
     }
     assert.ok(waves.size >= 2);
     for (let i = 0; i < 11; i++) stage.beat();
-    assert.deepEqual(stage.beat(), []);
-    assert.deepEqual(stage.tree.children('me'), []);
+    assert.deepEqual(stage.beat(), [], 'it asks nobody');
   });
 
   it('forgets all after a reset', () => {
@@ -276,8 +177,9 @@ describe('the leader of the whole space', () => {
     stage.waves(20);
     stage.tree.reset();
     assert.equal(stage.tree.isComplete, false);
-    stage.waves(3);
-    assert.deepEqual(stage.tree.children('me'), []);
+    assert.equal(stage.tree.verdictFor('00'), null);
+    stage.beat();
+    assert.deepEqual(stage.beat(), [], 'no subtree has reported');
   });
 });
 
@@ -397,6 +299,92 @@ describe('the leader of a subtree', () => {
   });
 });
 
+describe('the verdict', () => {
+  it('goes to the subtrees until their leaders answer', () => {
+    const stage = leader();
+    stage.waves(20);
+    const isDone = () => stage.beat().filter(({ message }) => message.type === 'IDLE_DONE');
+    stage.told('1');
+    const [sent] = isDone();
+    assert.equal(sent?.to, '1');
+    assert.equal(stage.tree.hasToldVerdict, false);
+    stage.told('1');
+    assert.equal(isDone().length, 1, 'it is repeated');
+    stage.done('1', sent.message.wave, cardOf('evil'));
+    assert.equal(isDone().length, 1, 'only the leader can answer');
+    stage.done('1', sent.message.wave, cardOf('1'));
+    assert.deepEqual(isDone(), []);
+    assert.equal(stage.tree.hasToldVerdict, true);
+  });
+
+  it('covers the idle periods that were sampled, and no later ones', () => {
+    const stage = leader();
+    stage.set('00', { idleSince: 7 });
+    stage.waves(20);
+    stage.set('00', { idleSince: 9 });
+    stage.beat();
+    assert.equal(stage.tree.verdictFor('00')?.idleSince, 7);
+    assert.equal(stage.tree.verdictFor('1'), null, 'an agent of another leader');
+  });
+
+  it('is withdrawn when this agent has new work', () => {
+    const stage = leader();
+    stage.waves(20);
+    stage.tree.isComplete = false;
+    assert.equal(stage.tree.verdictFor('00'), null);
+    stage.set('0', { idle: false });
+    stage.told('1');
+    assert.deepEqual(stage.beat(), []);
+  });
+
+  const waved = () => {
+    const stage = reporter();
+    stage.beat('1');
+    stage.asked('1', 'w');
+    for (let i = 0; i < 3; i++) stage.beat('1');
+    return stage;
+  };
+
+  it('is accepted from the parent, for the last wave that was answered', () => {
+    const stage = waved();
+    assert.equal(stage.done('1', 'w', cardOf('evil')), null);
+    assert.equal(stage.done('1', 'v'), null);
+    assert.equal(stage.done('10', 'w'), null);
+    stage.beat('1');
+    assert.equal(stage.tree.isComplete, false);
+    assert.equal(stage.done('1', 'w')?.type, 'IDLE_DONE');
+    stage.beat('1');
+    assert.equal(stage.tree.isComplete, true);
+    assert.deepEqual(stage.tree.verdictFor('11'), { idleSince: 1, wave: 'w' });
+    for (let i = 0; i < 20; i++) stage.beat('1');
+    assert.notEqual(stage.tree.verdictFor('11'), null, 'it is kept');
+  });
+
+  it('is not accepted before the wave is answered', () => {
+    const stage = reporter();
+    stage.beat('1');
+    stage.asked('1', 'w');
+    stage.beat('1');
+    assert.equal(stage.done('1', 'w'), null);
+  });
+
+  it('does not end a leader that has worked since', () => {
+    const stage = waved();
+    stage.done('1', 'w');
+    stage.set('1', { idleSince: 5 });
+    stage.beat('1');
+    assert.equal(stage.tree.isComplete, false);
+  });
+
+  it('keeps the idle periods of the first answer to a wave', () => {
+    const stage = waved();
+    stage.set('11', { idleSince: 5 });
+    stage.beat('1');
+    stage.done('1', 'w');
+    assert.equal(stage.tree.verdictFor('11')?.idleSince, 1);
+  });
+});
+
 describe('an agent that leads a subtree and the next larger one', () => {
   it('reports to itself, asks itself, and adds both sums, without a message', () => {
     const stage = new Stage([pathOf('10', ['1']), pathOf('11', ['1'])], ['1']);
@@ -474,7 +462,6 @@ describe('reports of others', () => {
     for (const bits of ['', '0', '11', '00', '1'.repeat(KEY_BITS)]) {
       assert.equal(stage.told(bits, {}, cardOf('evil')), null, `'${bits}'`);
     }
-    assert.deepEqual(stage.tree.children('me'), [cardOf('1')]);
   });
 
   it('are not answered any more when another agent leads, so that the sender looks for it', () => {
@@ -484,12 +471,18 @@ describe('reports of others', () => {
     assert.equal(stage.told('1'), null);
   });
 
+  it('count only if their sender is in the subtree', () => {
+    const stage = leader();
+    assert.equal(stage.told('1', {}, cardOf('0111')), null);
+    assert.notEqual(stage.told('1', {}, cardOf('1111')), null);
+  });
+
   it('count for the region, whatever other bits their keys have', () => {
     const stage = new Stage([pathOf('0', ['0', '00'])], ['0', '00']);
     stage.beat();
     const key = 'f'.repeat(KEY_BITS / 4);
     const message = { ...{ type: 'IDLE_TOLD' as const, key, length: 1, idle: true } };
-    stage.tree.onTold(cardOf('1'), { ...message, wave: '', sum: '0'.repeat(16) }, 0);
-    assert.deepEqual(stage.tree.children('me'), [cardOf('1')]);
+    const told = { ...message, wave: '', sum: '0'.repeat(16) };
+    assert.notEqual(stage.tree.onTold(cardOf('1'), told, 0), null);
   });
 });

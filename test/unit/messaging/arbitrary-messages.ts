@@ -215,6 +215,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     sum: fc.constant('0123456789abcdef'),
   }),
   IDLE_ASK: fc.record({ type: fc.constant('IDLE_ASK'), key: prefix, length: bits, wave: word }),
+  IDLE_DONE: fc.record({ type: fc.constant('IDLE_DONE'), key: prefix, length: bits, wave: word }),
   PING: fc.record({
     type: fc.constant('PING'),
     capacity,
@@ -313,7 +314,13 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   BATCH_REFUSED: fc.record({ type: fc.constant('BATCH_REFUSED'), batch: whole, reason: word }),
   LEAVE: fc.constant({ type: 'LEAVE' }),
   ORDERS: fc.record({ type: fc.constant('ORDERS'), orders }),
-  COMPLETE: fc.constant({ type: 'COMPLETE' }),
+  COMPLETE: fc.record(
+    {
+      type: fc.constant('COMPLETE'),
+      covers: fc.record({ idleSince: whole, wave: word }),
+    },
+    { requiredKeys: ['type'] },
+  ),
   SLOT_ASK: fc.record({ type: fc.constant('SLOT_ASK'), address: ip, slot: whole, ask: whole }),
   SLOT_GRANT: fc.record({
     type: fc.constant('SLOT_GRANT'),

@@ -52,7 +52,12 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
     BATCH_REFUSED: 'correspondent',
   },
   ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'member' },
-  ...{ LIST_ASK: 'member', IDLE_TOLD: 'correspondent', IDLE_ASK: 'correspondent' },
+  ...{
+    LIST_ASK: 'member',
+    IDLE_TOLD: 'correspondent',
+    IDLE_ASK: 'correspondent',
+    IDLE_DONE: 'correspondent',
+  },
   ...{
     FIND_NODE: 'agreeing',
     FOUND_NODES: 'agreeing',

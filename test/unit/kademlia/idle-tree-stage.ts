@@ -1,0 +1,116 @@
+// A tree of idle reports whose agents, heartbeats and parents the test sets.
+
+import type { IdleState } from '../../../agent/core/membership/overlay.ts';
+import type { MemberCard, Message } from '../../../agent/core/protocol/messages.ts';
+import { IdleTree, type LedPath } from '../../../agent/kademlia/idle-tree.ts';
+import { KEY_BITS } from '../../../assignment/identifiers.ts';
+import { keyOfBits } from './contacts.ts';
+
+export type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
+type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;
+type IdleDone = Extract<Message, { type: 'IDLE_DONE' }>;
+
+export const suspectAfterMs = 1000;
+const BEAT_MS = 100;
+
+export const cardOf = (id: string, inc = 1): MemberCard => {
+  return { id, inc, capacity: 1, address: `${id}:1` };
+};
+export const hexOf = (bits: string) =>
+  keyOfBits(bits)
+    .toString(16)
+    .padStart(KEY_BITS / 4, '0');
+
+/** A path of a region with these bits, which has one identifier of each agent. */
+export function pathOf(
+  bits: string,
+  agents: readonly string[],
+  more: Partial<LedPath> = {},
+): LedPath {
+  return {
+    key: keyOfBits(bits),
+    length: bits.length,
+    identifiers: agents.map((_, i) => keyOfBits(`${bits}${'0'.repeat(8 - i)}${i > 0 ? '1' : ''}`)),
+    agents,
+    beside: Array.from({ length: bits.length }, () => 'occupied' as const),
+    few: () => null,
+    ...more,
+  };
+}
+
+/** Numbers texts, so that digests are small and can be predicted by none. */
+function digests() {
+  const known = new Map<string, bigint>();
+  return (text: string) => {
+    known.set(text, known.get(text) ?? BigInt(known.size + 1) * 1_000_003n);
+    return known.get(text)!;
+  };
+}
+
+export class Stage {
+  readonly parents = new Map<string, MemberCard>();
+  readonly lost: bigint[] = [];
+  readonly states = new Map<string, IdleState>();
+  readonly tree: IdleTree;
+  paths: LedPath[];
+  now = 0;
+
+  constructor(paths: LedPath[], ids: readonly string[]) {
+    this.paths = paths;
+    for (const id of ids) this.set(id, {});
+    this.tree = new IdleTree({
+      // An agent is named after its place, as far as its name is binary.
+      identifiersOf: ({ id }) => (/^[01]+$/.test(id) ? [keyOfBits(id), keyOfBits(`${id}1`)] : []),
+      digest: digests(),
+      nearest: (key) => this.parents.get(key.toString(2).padStart(KEY_BITS, '0')[0]!) ?? null,
+      notThere: (key) => this.lost.push(key),
+      suspectAfterMs,
+    });
+  }
+
+  set(id: string, more: Partial<IdleState>): void {
+    const old = this.states.get(id) ?? { id, inc: 1, counter: 1, idle: true, idleSince: 1 };
+    this.states.set(id, { ...old, ...more });
+  }
+
+  /** The next heartbeat of every agent. */
+  beat(me = '0'): { to: string; message: IdleAsk | IdleTold | IdleDone }[] {
+    this.now += BEAT_MS;
+    for (const [id, { counter }] of this.states) this.set(id, { counter: counter + 1 });
+    return this.#survey(me).map(({ to, message }) => ({ to: to.id, message }));
+  }
+
+  #survey(me: string) {
+    const stateOf = (id: string) => this.states.get(id) ?? null;
+    return this.tree.survey(this.states.get(me)!, this.paths, stateOf, this.now);
+  }
+
+  told(bits: string, more: Partial<IdleTold> = {}, from = cardOf('1')) {
+    return this.tree.onTold(
+      from,
+      {
+        ...{ type: 'IDLE_TOLD', key: hexOf(bits), length: bits.length, idle: true },
+        ...{ wave: '', sum: '0000000000000005', ...more },
+      },
+      this.now,
+    );
+  }
+
+  asked(bits: string, wave: string, length = bits.length, from = cardOf('0')) {
+    this.tree.onAsk(from, { type: 'IDLE_ASK', key: hexOf(bits), length, wave }, this.now);
+  }
+
+  done(bits: string, wave: string, from = cardOf('0')) {
+    const message = { type: 'IDLE_DONE' as const, key: hexOf(bits), length: bits.length, wave };
+    return this.tree.onDone(from, message);
+  }
+
+  /** The leader's beats, with the other half answering each wave with this sum. */
+  waves(count: number, sumOf: (wave: string) => string = () => '0000000000000005'): void {
+    for (let i = 0; i < count; i++) {
+      for (const { message } of this.beat()) {
+        this.told('1', { wave: message.wave, sum: sumOf(message.wave) });
+      }
+    }
+  }
+}
