@@ -32,10 +32,11 @@ import {
   prefixOf,
 } from './contact.ts';
 import { FirstContacts } from './first-contacts.ts';
+import { Hearsay } from './hearsay.ts';
 import { IdleTree } from './idle-tree.ts';
 import { KnownLists } from './known-lists.ts';
+import type { Neighbour } from './known-places.ts';
 import { Locator } from './locator.ts';
-import type { Neighbour } from './neighbour.ts';
 import { Neighbourhood } from './neighbourhood.ts';
 import { RoutingTable } from './routing-table.ts';
 
@@ -65,28 +66,23 @@ const PING_AFTER_HEARTBEATS = 30;
 const REFRESH_MS = 3_600_000;
 /** Contacts of a region that are greeted at a time. */
 const GREETED_MAX = 64;
+/** Agents of a region to greet: more than a region has. */
+const TO_GREET_MAX = 1024;
 /** Agents outside the view that are pinged because others named them. */
-const HEARSAY_MAX = 512;
+const TO_PING_MAX = 512;
 
 /** Agents outside the view whose incarnations are remembered. */
 const MET_MAX = 4096;
 
 /** A member, as its last heartbeat described it. */
 interface Known {
-  readonly contact: Contact;
+  readonly card: MemberCard;
   readonly identifiers: readonly Key[];
   /** Empty until its first heartbeat. */
   regions: readonly number[];
   complete: readonly number[];
   /** Whether the member must know this agent, as it last said. */
   needsMe: boolean;
-}
-
-/** An agent that others named and that has not answered yet. */
-interface Hearsay {
-  readonly contact: Contact;
-  readonly since: number;
-  askedAt: number;
 }
 
 export class KademliaOverlay implements Overlay {
@@ -101,12 +97,13 @@ export class KademliaOverlay implements Overlay {
   readonly #met = new Map<AgentId, MemberCard>();
   #hood: Neighbourhood;
   readonly #known = new Map<AgentId, Known>();
-  /** Agents of this agent's regions to greet. Emptied when they are added, or expire. */
-  readonly #toGreet = new Map<AgentId, Hearsay>();
-  /** Agents outside them to ping. Bound: `HEARSAY_MAX`. */
-  readonly #toPing = new Map<AgentId, Hearsay>();
+  /** Agents of this agent's regions to greet. */
+  readonly #toGreet: Hearsay;
+  /** Agents outside them to ping. */
+  readonly #toPing: Hearsay;
   #asked = new Map<string, number>();
   #seenChanges = 0;
+  #verifiedAt = 0;
 
   constructor(settings: KademliaSettings) {
     this.#s = settings;
@@ -124,6 +121,7 @@ export class KademliaOverlay implements Overlay {
       ...{ self, sha1, identifiersOf, bucketSize, concurrency },
       timeoutMs: suspectAfterMs / 2,
       nearest: (key) => this.#nearestTo(key),
+      nearer: (key, found) => this.#nearer(key, found),
     });
     this.#tree = new IdleTree({
       identifiersOf,
@@ -136,6 +134,9 @@ export class KademliaOverlay implements Overlay {
       ...{ endpoints: settings.contacts, address: self.address },
       ...{ heartbeatMs: settings.heartbeatMs, suspectAfterMs },
     });
+    const times = { everyMs: settings.heartbeatMs, waitMs: suspectAfterMs };
+    this.#toGreet = new Hearsay({ max: TO_GREET_MAX, ...times });
+    this.#toPing = new Hearsay({ max: TO_PING_MAX, ...times });
     this.#hood = this.#newHood();
   }
 
@@ -150,7 +151,7 @@ export class KademliaOverlay implements Overlay {
 
   #hasContactIn(region: Prefix): boolean {
     if (!this.#table.isEmpty(region)) return true;
-    for (const { contact } of this.#toPing.values()) {
+    for (const contact of this.#toPing.contacts()) {
       if (hasAny(this.#s.identifiersOf(contact), region)) return true;
     }
     return false;
@@ -175,12 +176,11 @@ export class KademliaOverlay implements Overlay {
 
   added({ card, joined }: Watched, now: Instant): void {
     const identifiers = this.#s.identifiersOf(card);
-    const contact = contactOf(card);
-    const known: Known = { contact, identifiers, regions: [], complete: [], needsMe: true };
+    const known: Known = { card, identifiers, regions: [], complete: [], needsMe: true };
     this.#known.set(card.id, known);
     this.#toGreet.delete(card.id);
     this.#toPing.delete(card.id);
-    this.#table.seen(contact, now.mono);
+    this.#table.seen(contactOf(card), now.mono);
     this.#hood.put(neighbourOf(card.id, joined, known));
   }
 
@@ -249,19 +249,20 @@ export class KademliaOverlay implements Overlay {
   isNamed(card: MemberCard, now: Instant): boolean {
     if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
     const identifiers = this.#s.identifiersOf(card);
+    // It will be named again.
+    if (this.#toGreet.isFull && !this.#toGreet.has(card.id)) return false;
     if (!this.#hood.named(card.id, identifiers)) {
       this.#pingLater(card, now);
       return false;
     }
-    if (!this.#toGreet.has(card.id)) this.#toGreet.set(card.id, hearsayOf(card, now));
+    this.#toGreet.add(contactOf(card), now.mono);
     return true;
   }
 
   #pingLater(card: MemberCard, now: Instant): void {
     const { id } = card;
-    if (id === this.#s.self.id || this.#known.has(id) || this.#toPing.has(id)) return;
-    if (this.#table.has(id) || this.#toPing.size >= HEARSAY_MAX) return;
-    this.#toPing.set(id, hearsayOf(card, now));
+    if (id === this.#s.self.id || this.#known.has(id) || this.#table.has(id)) return;
+    this.#toPing.add(contactOf(card), now.mono);
   }
 
   // ---- messages
@@ -285,6 +286,8 @@ export class KademliaOverlay implements Overlay {
 
   #hearRegion(from: Watched, { key, length, agents, empty }: RegionTold, now: Instant): void {
     for (const card of agents) this.isNamed(card, now);
+    // Agents may be left out. The question is asked again.
+    if (this.#toGreet.isFull) return;
     const region = prefixOf(BigInt(`0x${key}`), length);
     const answer = { empty: Array.from({ length }, (_, level) => empty[level] === '1') };
     this.#hood.answered(from.card.id, region, answer);
@@ -294,7 +297,7 @@ export class KademliaOverlay implements Overlay {
   #cards(): MemberCard[] {
     // A member may wait for a place in a bucket.
     const all = new Map(this.#table.contacts().map((contact) => [contact.id, contact]));
-    for (const { contact } of this.#known.values()) all.set(contact.id, contact);
+    for (const { card } of this.#known.values()) all.set(card.id, contactOf(card));
     return [...all.values()].map((contact) => this.#cardOf(contact));
   }
 
@@ -330,7 +333,7 @@ export class KademliaOverlay implements Overlay {
   #nearestTo(key: Key, except = ''): Contact[] {
     const { bucketSize, identifiersOf } = this.#s;
     const all = new Map(this.#table.closest(key, bucketSize, false).map((one) => [one.id, one]));
-    for (const { contact } of this.#known.values()) all.set(contact.id, contact);
+    for (const { card } of this.#known.values()) all.set(card.id, contactOf(card));
     all.delete(except);
     return [...all.values()]
       .map((contact) => ({ contact, distance: distanceTo(key, identifiersOf(contact)) }))
@@ -358,6 +361,17 @@ export class KademliaOverlay implements Overlay {
     const { self, identifiersOf } = this.#s;
     const isMine = distanceTo(key, this.#mine) < distanceTo(key, identifiersOf(card));
     return isMine ? this.#cardOf(self) : card;
+  }
+
+  /** A look-up does not find a member that only other agents can reach for this one. */
+  #nearer(key: Key, found: MemberCard | null): MemberCard | null {
+    let nearest = found;
+    let distance = distanceTo(key, found ? this.#s.identifiersOf(found) : []);
+    for (const { card, identifiers } of this.#known.values()) {
+      const ofMember = distanceTo(key, identifiers);
+      if (ofMember < distance) [nearest, distance] = [card, ofMember];
+    }
+    return nearest;
   }
 
   onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null {
@@ -396,19 +410,20 @@ export class KademliaOverlay implements Overlay {
 
   pump(now: Instant): OverlayWork {
     if (this.#hood.joined) this.#nameContacts(now);
-    const greet = this.#due(this.#toGreet, now, (id) => this.#hood.expire(id)).filter((contact) => {
+    this.#verifyContacts(now);
+    const named = this.#toGreet.due(now.mono);
+    for (const { id } of named.expired) this.#hood.expire(id);
+    const greet = named.asks.filter((contact) => {
       if (this.#hood.needs(this.#s.identifiersOf(contact))) return true;
       this.#toGreet.delete(contact.id);
       this.#hood.expire(contact.id);
       return false;
     });
-    const known = new Set([...this.#known.values()].map(({ contact }) => contact.address));
+    const hearsay = this.#toPing.due(now.mono);
+    for (const contact of [...named.expired, ...hearsay.expired]) this.#table.failed(contact);
+    const known = new Set([...this.#known.values()].map(({ card }) => card.address));
     const first = this.#first.due(known, now.mono).map((address) => ({ id: '', address }));
-    const pinged: Peer[] = [
-      ...this.#due(this.#toPing, now, () => {}),
-      ...this.#table.pings(now.mono),
-      ...first,
-    ];
+    const pinged: Peer[] = [...hearsay.asks, ...this.#table.pings(now.mono), ...first];
     const { asks, failed, located, ended } = this.#locator.pump(now.mono);
     for (const contact of failed) this.#table.failed(contact);
     for (const key of ended) this.#table.lookedUp(key, now.mono);
@@ -433,6 +448,13 @@ export class KademliaOverlay implements Overlay {
     };
   }
 
+  /** No member tells this agent when the last agent of a subtree beside its regions is gone. */
+  #verifyContacts({ mono }: Instant): void {
+    if (mono - this.#verifiedAt < this.#s.suspectAfterMs) return;
+    this.#verifiedAt = mono;
+    for (const region of this.#hood.unwatched()) this.#table.verify(region, mono);
+  }
+
   /** The members of a region may not know all agents of a larger one, or may all be gone. */
   #nameContacts(now: Instant): void {
     for (const region of this.#hood.learning()) {
@@ -440,22 +462,6 @@ export class KademliaOverlay implements Overlay {
         this.isNamed(this.#cardOf(contact), now);
       }
     }
-  }
-
-  /** Those to ask again, without those that have not answered for too long. */
-  #due(of: Map<AgentId, Hearsay>, now: Instant, expire: (id: AgentId) => void): Contact[] {
-    const due: Contact[] = [];
-    for (const [id, hearsay] of of) {
-      if (now.mono - hearsay.since >= this.#s.suspectAfterMs) {
-        of.delete(id);
-        expire(id);
-        this.#table.failed(hearsay.contact);
-      } else if (now.mono - hearsay.askedAt >= this.#s.heartbeatMs) {
-        hearsay.askedAt = now.mono;
-        due.push(hearsay.contact);
-      }
-    }
-    return due;
   }
 
   #questions(now: Instant): OverlayWork['asks'] {
@@ -486,8 +492,4 @@ export class KademliaOverlay implements Overlay {
 function neighbourOf(id: AgentId, joined: boolean, known: Known): Neighbour {
   const { identifiers, regions, complete } = known;
   return { id, identifiers, joined, regions: [...regions], complete: [...complete] };
-}
-
-function hearsayOf(card: MemberCard, now: Instant): Hearsay {
-  return { contact: contactOf(card), since: now.mono, askedAt: -Infinity };
 }

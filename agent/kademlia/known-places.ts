@@ -4,7 +4,19 @@
 
 import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
 import { distanceTo } from './contact.ts';
-import type { Neighbour, NeighbourId } from './neighbour.ts';
+
+export type NeighbourId = string;
+
+/** A member, as its last message described it. */
+export interface Neighbour {
+  readonly id: NeighbourId;
+  readonly identifiers: readonly Key[];
+  readonly joined: boolean;
+  /** For each of its identifiers, the length of the region that it watches; absent: unknown. */
+  readonly regions: readonly number[];
+  /** The same for the region that it knows completely. */
+  readonly complete: readonly number[];
+}
 
 /** What an agent knows of the preference list of a host. */
 export type Place =

@@ -17,6 +17,8 @@ export interface LocatorSettings {
   readonly timeoutMs: number;
   /** The nearest agents that are known here. */
   readonly nearest: (key: Key) => readonly Contact[];
+  /** The nearer one of the agent that was found, if any, and the members of the view. */
+  readonly nearer: (key: Key, found: MemberCard | null) => MemberCard | null;
 }
 
 /** A question for an agent: whom it knows nearest to the key. */
@@ -135,7 +137,8 @@ export class Locator {
       ended.push(key);
       if (host.startsWith(REFRESH)) continue;
       const [first] = result.kind === 'nearest' ? result.nearest : [];
-      const card = first && cards.get(first.id);
+      const found = first && cards.get(first.id);
+      const card = this.#s.nearer(key, found ?? null);
       if (!card) continue;
       this.#keep(host, card);
       if (!host.startsWith('#')) located.push(host);

@@ -8,8 +8,13 @@
 import { commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
 import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from './contact.ts';
 import type { LedPath } from './idle-tree.ts';
-import { type Beside, type Placed, Places } from './known-places.ts';
-import type { Neighbour, NeighbourId } from './neighbour.ts';
+import {
+  type Beside,
+  type Neighbour,
+  type NeighbourId,
+  type Placed,
+  Places,
+} from './known-places.ts';
 
 export interface NeighbourhoodSettings {
   /** Joined members of a region at least, unless the whole cluster has fewer: m in the protocol. */
@@ -169,6 +174,21 @@ export class Neighbourhood {
     return this.#paths.filter(({ complete, target }) => target < complete).map(watched);
   }
 
+  /** The subtrees beside the paths that only contacts make occupied. */
+  *unwatched(): Iterable<Prefix> {
+    const seen = new Set<string>();
+    for (const path of this.#paths) {
+      for (let level = 0; level < path.complete && path.complete < KEY_BITS; level++) {
+        if (path.empty.has(level) || this.#hasMemberBeside(path, level)) continue;
+        const region = siblingOf(path.key, level);
+        // The first levels of several paths may be the same.
+        const name = `${region.bits}/${region.length}`;
+        if (!seen.has(name)) yield region;
+        seen.add(name);
+      }
+    }
+  }
+
   /** The questions whose answers are missing. */
   questions(): Question[] {
     const questions: Question[] = [];
@@ -295,10 +315,15 @@ export class Neighbourhood {
     return false;
   }
 
-  #isOccupied({ index, key, own }: Path, level: number): boolean {
+  #isOccupied(path: Path, level: number): boolean {
+    return this.#hasMemberBeside(path, level) || this.#contacts.hasIn(siblingOf(path.key, level));
+  }
+
+  /** Whether this agent or a member has an identifier in the subtree beside the path. */
+  #hasMemberBeside({ index, own }: Path, level: number): boolean {
     if (own.has(level)) return true;
     for (const { levels } of this.#members.values()) if (levels[index]!.has(level)) return true;
-    return this.#contacts.hasIn(siblingOf(key, level));
+    return false;
   }
 
   /** The members with an identifier that has so many bits in common with the path. */

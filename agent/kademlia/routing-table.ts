@@ -97,6 +97,17 @@ export class RoutingTable {
     this.#pings.delete(id);
   }
 
+  /** Pings a contact of the region if none was seen lately: all may be gone. */
+  verify(region: Prefix, now: number): void {
+    let latest: SeenAgent | null = null;
+    for (const agent of this.#index.within(region)) {
+      if (!latest || agent.seenMs > latest.seenMs) latest = agent;
+    }
+    if (!latest || now - latest.seenMs < this.#o.pingAfterMs) return;
+    const { id } = latest.contact;
+    if (!this.#pings.has(id)) this.#pings.set(id, null);
+  }
+
   /** The contacts to ping now. Evicts those whose ping was not answered in time. */
   pings(now: number): Contact[] {
     const due: Contact[] = [];

@@ -9,7 +9,7 @@ import {
   prefixOf,
   siblingOf,
 } from '../../agent/kademlia/contact.ts';
-import type { Neighbour } from '../../agent/kademlia/neighbour.ts';
+import type { Neighbour } from '../../agent/kademlia/known-places.ts';
 import { Neighbourhood, type RegionAnswer } from '../../agent/kademlia/neighbourhood.ts';
 import type { Key } from '../../assignment/identifiers.ts';
 import type { Random } from './random.ts';

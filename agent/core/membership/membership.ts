@@ -124,9 +124,9 @@ export class Membership {
     }
   }
 
-  /** Sends HELLO to an agent. */
+  /** Sends HELLO to an agent. Another may have named it, with a false address. */
   greetOne(peer: Peer): void {
-    this.greetings.remember(peer.id, peer.address);
+    if (!this.greetings.isKnown(peer.id)) this.greetings.remember(peer.id, peer.address);
     this.#p.outbound.toAddress(peer, this.greetings.helloTo(peer, this.helloCounter));
   }
 

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Neighbour } from '../../../agent/kademlia/known-places.ts';
 import { type KnownPath, type Placed, Places } from '../../../agent/kademlia/known-places.ts';
-import type { Neighbour } from '../../../agent/kademlia/neighbour.ts';
 import { commonPrefix, KEY_BITS } from '../../../assignment/identifiers.ts';
 import { contactOf, keyOfBits, namedIdentifiers } from './contacts.ts';
 

@@ -24,6 +24,7 @@ function locatorOf(nearest: readonly string[]) {
     concurrency: 2,
     timeoutMs,
     nearest: () => starts.map((id) => contactOf(id)),
+    nearer: (_, found) => found,
   });
   /** Lets every asked agent answer with these names. */
   const run = (named: readonly string[] = [], inc = 1) => {

@@ -116,6 +116,21 @@ test('routing table: a contact that was seen a short time ago is not pinged', ()
   assert.deepEqual(idsOf(table.pings(51)), ['1/a']);
 });
 
+test('routing table: a region is verified by a ping to its contact that was seen last', () => {
+  const table = tableOf(['1/a', '11/b', '0/a'], { pingAfterMs: 50 });
+  const pingsAt = (now: number) => {
+    for (const bits of ['1', '01']) table.verify(prefixOf(keyOfBits(bits), bits.length), now);
+    return idsOf(table.pings(now));
+  };
+  assert.deepEqual(pingsAt(51), [], 'it was seen a short time ago');
+  assert.deepEqual(pingsAt(52), ['11/b']);
+  assert.deepEqual(pingsAt(53), []);
+  assert.deepEqual(pingsAt(52 + pingTimeoutMs), []);
+  assert.deepEqual(pingsAt(53 + pingTimeoutMs), ['1/a'], 'the first has not answered');
+  table.seen(contactOf('1/a'), 54 + pingTimeoutMs);
+  assert.deepEqual(pingsAt(60 + pingTimeoutMs), []);
+});
+
 test('routing table: a contact that failed is replaced by the newest waiting agent', () => {
   const table = tableOf(['1/a', '1/b', '1/c', '1/d']);
   table.failed(contactOf('1/b'));
