@@ -173,10 +173,9 @@ class Agent implements RunningAgent {
 
   #transportOf({ config, entry, log }: AgentParts): Transport {
     return new Transport({
-      id: entry.id,
-      listen: entry.listen,
+      ...{ id: entry.id, listen: entry.listen, log },
       silenceMs: config.cluster.failureDetector.suspectAfterMs,
-      log,
+      countsOperations: config.cluster.overlay === 'kademlia',
       onEnvelope: (envelope) => this.#onEnvelope(envelope),
       onRefusedFrame: (refused) => this.#onRefusedFrame(refused),
       onControl: (request, reply) => this.#control.onCommand(request, reply),

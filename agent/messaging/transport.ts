@@ -36,6 +36,8 @@ export interface TransportOptions {
   readonly listen: string;
   /** `suspectAfterMs`: a connection without acknowledgements for this time is reopened. */
   readonly silenceMs?: number;
+  /** Whether messages are counted by the paper's operations, as with the overlay kademlia. */
+  readonly countsOperations?: boolean;
   /** Lifetime of a link to an unconfirmed address; default: 5 s. */
   readonly briefMs?: number;
   readonly log: TransportLog;
@@ -73,7 +75,7 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #refusals: Refusals;
   readonly #links = new Map<AgentId, PeerLink>();
-  readonly #traffic = new Traffic();
+  readonly #traffic: Traffic;
   readonly #briefLinks: BriefLinks;
   /** Sender by connection identity, oldest first; at most `SENDERS_MAX`. */
   readonly #senders = new Map<string, AgentId>();
@@ -87,6 +89,7 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#refusals = new Refusals(options.log);
+    this.#traffic = new Traffic(options.countsOperations);
     this.#briefLinks = new BriefLinks(this.#traffic, options.briefMs ?? BRIEF_MS);
   }
 

@@ -1,7 +1,6 @@
 // The status that an agent reports, which `ubiring status` and the progress of `launch` show, and
 // the rate of pages in it. The status is sent between processes as JSON.
 
-import type { MessageType } from '../core/protocol/messages.ts';
 import type { CoreSnapshot } from '../core/snapshot.ts';
 
 export interface AgentStatus extends CoreSnapshot {
@@ -22,8 +21,11 @@ export interface AgentStatus extends CoreSnapshot {
   /** 99th percentile of the event loop's delay over the last ten to twenty seconds. */
   readonly loopDelayMs: number;
   readonly rssBytes: number;
-  /** Messages and bytes of frames sent to other agents since the start, by type. */
-  readonly traffic: Readonly<Partial<Record<MessageType, { messages: number; bytes: number }>>>;
+  /**
+   * Messages and bytes of frames sent to other agents since the start, by type; with the overlay
+   * kademlia, by operation of the paper (docs/OVERLAY.md).
+   */
+  readonly traffic: Readonly<Partial<Record<string, { messages: number; bytes: number }>>>;
   readonly uptimeMs: number;
 }
 

@@ -51,6 +51,11 @@ describe('kademlia', { concurrency: 1 }, () => {
     const crawl = await crawlOf(t, 78, 4, [], cluster);
     const launch = start(['launch', crawl.config]);
     await crawl.served(15);
+    const { stdout } = await run('status', crawl.config, '--json');
+    const { agents } = JSON.parse(stdout) as { agents: { traffic: object }[] };
+    const counted = new Set(agents.flatMap(({ traffic }) => Object.keys(traffic)));
+    for (const name of ['STORE_TASK', 'STORE_BACKUP']) assert.ok(counted.has(name), name);
+    for (const type of ['URLS', 'ROWS']) assert.ok(!counted.has(type), type);
     process.kill(crawl.scratch.pid('a2')!, 'SIGKILL');
     await crawl.served(10);
     const again = start(['agent', crawl.config, '--id', 'a2']);

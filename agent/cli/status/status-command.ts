@@ -38,6 +38,7 @@ import { repairLines } from '../state-files/crawl-files.ts';
 import { budgetsText } from './status-budgets.ts';
 import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
+import { trafficText } from './status-traffic.ts';
 
 /** The start commands of at most this many agents are printed, so that the output stays short. */
 const startsMax = 5;
@@ -181,7 +182,7 @@ export function statusText({ agents, orders = [] }: ClusterStatus): string {
   const happened = recentLines(agents);
   const tables = [
     ...[crawlTable(agents), waitsText(agents), directivesText(orders)],
-    ...[safetyTable(agents), budgetsText(agents)],
+    ...[safetyTable(agents), budgetsText(agents), trafficText(agents)],
   ];
   const parts = tables.filter((text) => text !== null);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Message } from '../../../agent/core/protocol/messages.ts';
 import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
 import { envelope, heartbeat, station, until } from './kit.ts';
 
@@ -42,5 +43,35 @@ describe('traffic: sent messages by type', { timeout: 60_000 }, () => {
     a.transport.send({ id: 'b', address: b.address }, beat, 'control');
     assert.equal(a.transport.stats().peers[0]?.sent, 0);
     assert.equal(a.transport.stats().sent.HEARTBEAT?.messages, 1);
+  });
+
+  it('traffic: with the overlay kademlia, counts the operations of the paper', async (t) => {
+    const a = await station(t, 'a', { countsOperations: true });
+    const b = await station(t, 'b');
+    const items = [{ host: 'h.test', waitMs: 0 }];
+    const given = [{ host: 'h.test', keep: false }];
+    const messages: readonly Message[] = [
+      { type: 'URLS', batch: 1, urls: [{ url: 'http://h.test/1', depth: 1 }] },
+      { type: 'ROWS', number: 1, items: [] },
+      { type: 'YIELD_ACK', list: 1, items: given },
+      { type: 'LIST', list: 1, part: 0, hosts: [], last: true, leavers: [] },
+      { type: 'YIELD', list: 1, items },
+      { type: 'URLS_ACK', batch: 1, notMine: [] },
+    ];
+    for (const message of messages) {
+      const to = { id: 'b', address: b.address };
+      a.transport.send(to, envelope('a', 'b', message), 'control');
+    }
+    await until('all messages have arrived', () => b.received.length === messages.length);
+    const counts = () => Object.entries(a.transport.stats().sent);
+    const all = () => counts().reduce((sum, [, { messages: n }]) => sum + n, 0);
+    await until('all messages are counted', () => all() === messages.length);
+    assert.deepEqual(Object.fromEntries(counts().map(([name, { messages: n }]) => [name, n])), {
+      STORE_TASK: 1,
+      STORE_BACKUP: 1,
+      DELETE_BACKUP: 1,
+      REFRESH_TASK: 2,
+      URLS_ACK: 1,
+    });
   });
 });
