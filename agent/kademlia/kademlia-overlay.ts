@@ -171,6 +171,11 @@ export class KademliaOverlay implements Overlay {
 
   joined(): void {
     this.#hood.join();
+    this.#findSelf();
+  }
+
+  /** Fills the buckets near this agent, and those of the agents near it. */
+  #findSelf(): void {
     for (const key of this.#mine) this.#locator.refresh(key);
   }
 
@@ -182,6 +187,8 @@ export class KademliaOverlay implements Overlay {
     this.#toPing.delete(card.id);
     this.#table.seen(contactOf(card), now.mono);
     this.#hood.put(neighbourOf(card.id, joined, known));
+    // Through the first contact; once more after the join, when all that began together are known.
+    if (!this.#hood.joined && this.#known.size === 1) this.#findSelf();
   }
 
   removed({ card }: Watched, isGone: boolean): void {

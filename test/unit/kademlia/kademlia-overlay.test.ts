@@ -264,6 +264,25 @@ describe('agents outside the view', () => {
     );
   });
 
+  it('are asked for the agents nearest to this one: the first member, and all after the join', () => {
+    const { overlay } = overlayOf(['1']);
+    const asked = (at: number) =>
+      overlay.pump(instant(at)).pings.flatMap(({ to, message }) => {
+        return message.type === 'FIND_NODE' && message.key === hexOf('0') ? [to.id] : [];
+      });
+    assert.deepEqual(asked(0), ['1']);
+    overlay.added(watched('01'), ZERO);
+    const agents = [cardOf('01')];
+    const about = { capacity: 1, address: '1:1', fingerprintHash: 'same' };
+    const found = { type: 'FOUND_NODES', key: hexOf('0'), agents, ...about } as const;
+    overlay.onContact({ id: '1', inc: 1 }, found, ZERO);
+    assert.deepEqual(asked(1), ['01']);
+    overlay.onContact({ id: '01', inc: 1 }, { ...found, agents: [] }, ZERO);
+    assert.deepEqual(asked(2), []);
+    overlay.joined();
+    assert.deepEqual(asked(3), ['01', '1']);
+  });
+
   it('get an answer to a PING, and none to an answer', () => {
     const { overlay } = overlayOf();
     const ping = (answer: boolean): ContactMessage => ({
