@@ -150,7 +150,9 @@ export class AddressProofs {
 
   #ask({ id, inc, address }: Claim, isVouched: boolean, now: Instant): Asked {
     const known = this.#asked.get(id);
-    const same = known?.inc === inc && known.address === address ? known : null;
+    // In a partial view, an agent may greet another again long after its first HELLO.
+    const isRecent = known && now.mono - known.at < this.#p.settings.suspectAfterMs;
+    const same = isRecent && known.inc === inc && known.address === address ? known : null;
     const vouched = isVouched || same?.vouched === true;
     const asked = { id, inc, address, since: same?.since ?? now.mono, at: now.mono, vouched };
     this.#asked.delete(id);
