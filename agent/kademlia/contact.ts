@@ -4,6 +4,7 @@
 
 import type { RingMember } from '../../assignment/assignment.ts';
 import { KEY_BITS, type Key } from '../../assignment/identifiers.ts';
+import type { MemberCard } from '../core/protocol/messages.ts';
 
 /** An agent that can be asked. */
 export interface Contact extends RingMember {
@@ -12,6 +13,11 @@ export interface Contact extends RingMember {
 
 export function contactOf({ id, capacity, address }: Contact): Contact {
   return { id, capacity, address };
+}
+
+/** For messages: the incarnation of a contact is unknown. */
+export function cardOf({ id, capacity, address }: Contact): MemberCard {
+  return { id, inc: 0, capacity, address };
 }
 
 /** The identifiers of an agent. It is called often, so it should remember its results. */

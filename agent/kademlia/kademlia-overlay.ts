@@ -22,6 +22,7 @@ import type { AgentId, Covered, Host, MemberCard, Message } from '../core/protoc
 import { putLatest } from '../core/protocol/put-latest.ts';
 import {
   type Contact,
+  cardOf,
   contactOf,
   distanceTo,
   hasAny,
@@ -305,7 +306,7 @@ export class KademliaOverlay implements Overlay {
     // A member may wait for a place in a bucket.
     const all = new Map(this.#table.contacts().map((contact) => [contact.id, contact]));
     for (const { card } of this.#known.values()) all.set(card.id, contactOf(card));
-    return [...all.values()].map((contact) => this.#cardOf(contact));
+    return [...all.values()].map((contact) => cardOf(contact));
   }
 
   onContact({ id, inc }: Sender, message: ContactMessage, now: Instant): Message | null {
@@ -320,7 +321,7 @@ export class KademliaOverlay implements Overlay {
         return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
       case 'FIND_NODE': {
         const { key } = message;
-        const agents = this.#nearestTo(BigInt(`0x${key}`), id).map((one) => this.#cardOf(one));
+        const agents = this.#nearestTo(BigInt(`0x${key}`), id).map((one) => cardOf(one));
         return { type: 'FOUND_NODES', key, agents, ...this.#aboutMe() };
       }
       case 'FOUND_NODES': {
@@ -349,10 +350,6 @@ export class KademliaOverlay implements Overlay {
       .map(({ contact }) => contact);
   }
 
-  #cardOf({ id, capacity, address }: Contact): MemberCard {
-    return { id, inc: 0, capacity, address };
-  }
-
   meet({ id, inc, capacity, address }: MemberCard): void {
     putLatest(this.#met, id, { id, inc, capacity, address }, MET_MAX);
   }
@@ -367,7 +364,7 @@ export class KademliaOverlay implements Overlay {
     if (!card) return null;
     const { self, identifiersOf } = this.#s;
     const isMine = distanceTo(key, this.#mine) < distanceTo(key, identifiersOf(card));
-    return isMine ? this.#cardOf(self) : card;
+    return isMine ? cardOf(self) : card;
   }
 
   /** A look-up does not find a member that only other agents can reach for this one. */
@@ -466,7 +463,7 @@ export class KademliaOverlay implements Overlay {
   #nameContacts(now: Instant): void {
     for (const region of this.#hood.learning()) {
       for (const contact of this.#table.contactsIn(region, GREETED_MAX)) {
-        this.isNamed(this.#cardOf(contact), now);
+        this.isNamed(cardOf(contact), now);
       }
     }
   }
