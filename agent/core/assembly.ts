@@ -230,7 +230,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
 function assembleLimits(
   { settings, store, effects, hostOf }: CoreParts,
   hooks: CoreHooks,
-  { view, events, outbound, directives, completion, whereabouts }: Members,
+  { view, overlay, events, outbound, directives, completion, whereabouts }: Members,
   { routing, right, handOff }: Hosts,
   calls: VisitsCalls,
 ) {
@@ -249,6 +249,7 @@ function assembleLimits(
   const budgets = new Budgets({
     settings,
     view,
+    overlay,
     effects,
     outbound,
     leaseLeftMs: (name, now) => right.leaseLeftMs(name, now),

@@ -171,6 +171,10 @@ export class Core {
       case 'ROBOTS_ASK':
       case 'ROBOTS_TOLD':
         return this.#p.asks.onMessage(from.id, message, now);
+      case 'SLOT_ASK':
+      case 'SLOT_GRANT':
+      case 'SLOT_END':
+        return this.#p.budgets.onMessage(from, message, now);
       case 'URLS':
         this.#p.completion.activity();
         return this.#p.inbox.onUrls(this.#p.neighbours.cardOf(from)!, message, now);
@@ -220,9 +224,6 @@ export class Core {
         return;
       case 'KNOWN':
         return p.known.onAnnounced(member, message);
-      case 'SLOT_ASK':
-      case 'SLOT_GRANT':
-      case 'SLOT_END':
       case 'PAGES_ASK':
       case 'PAGES_GRANT':
       case 'COUNT':

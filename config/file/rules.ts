@@ -51,7 +51,7 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.backups', 'cluster.kademlia.neighbourhood'], check: smallNeighbourhood },
   { reads: ['cluster.agents', 'cluster.contacts'], check: noAgents },
   { reads: ['cluster.overlay', 'cluster.contacts'], check: contactsOfRing },
-  { reads: ['cluster.quorum', 'limits.pages', 'politeness.ipDelayMs'], check: needsAllAgents },
+  { reads: ['cluster.quorum', 'limits.pages'], check: needsAllAgents },
   { reads: ['cluster.failureDetector'], check: heartbeats },
   { reads: ['cluster.agents', 'cluster.backups'], check: tooManyBackups },
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
@@ -194,7 +194,7 @@ function contactsOfRing({ parsed }: Subject): Finding[] {
 
 /** What agents that know only their neighbours cannot do. */
 function needsAllAgents({ parsed }: Subject): Finding[] {
-  const { cluster, limits, politeness } = parsed;
+  const { cluster, limits } = parsed;
   if (cluster.overlay !== 'kademlia') return [];
   const findings: Finding[] = [];
   if (cluster.quorum === 'majority') {
@@ -203,14 +203,11 @@ function needsAllAgents({ parsed }: Subject): Finding[] {
     const remedy = 'write "quorum: none", or "overlay: ring"';
     findings.push(error(['cluster', 'quorum'], message, remedy));
   }
-  const why = 'needs an agent that all others know; cluster.overlay: kademlia has none';
   if (limits.pages !== null) {
+    const message =
+      'needs the counts of all agents, and with cluster.overlay: kademlia no agent knows them all';
     const remedy = 'remove it and use limits.pagesPerHost, or write "overlay: ring"';
-    findings.push(error(['limits', 'pages'], `is not yet supported: it ${why}`, remedy));
-  }
-  if (politeness.ipDelayMs > 0) {
-    const remedy = 'remove it and use politeness.hostDelayMs, or write "overlay: ring"';
-    findings.push(error(['politeness', 'ipDelayMs'], `is not yet supported: it ${why}`, remedy));
+    findings.push(error(['limits', 'pages'], message, remedy));
   }
   return findings;
 }

@@ -97,7 +97,7 @@ export const cluster = z
       .meta({
         description:
           'ring: each agent knows all others. kademlia: each knows only its neighbours; ' +
-          'not with quorum: majority, and not yet with limits.pages and ipDelayMs.',
+          'not with quorum: majority or limits.pages.',
       }),
     contacts: z
       .array(

@@ -117,7 +117,7 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
     triedPages: slicing.pick([1, 3, BOUNDS.triedPages]),
   };
   for (const links of drawExpense(slicing, bounds)) addManyLinks(web, slicing, links);
-  const shared = kind === 'budgets' ? drawBudgets(random, web.size) : NO_BUDGETS;
+  const shared = kind === 'budgets' ? drawBudgets(random, web.size, isPartial) : NO_BUDGETS;
   const cluster = new Cluster({
     ids,
     web,
@@ -201,12 +201,13 @@ const NO_BUDGETS: Partial<ClusterOptions> = {};
  * Puts all hosts on one to three addresses. Every other crawl has a page limit, usually below the
  * size of its web.
  */
-function drawBudgets(random: Random, pages: number): Partial<ClusterOptions> {
+/** @param isPartial - no agent knows all others, so there is no page limit */
+function drawBudgets(random: Random, pages: number, isPartial: boolean): Partial<ClusterOptions> {
   const addresses = random.whole(1, 3);
   const numberOf = (host: string) => Number(/\d+/.exec(host)?.[0] ?? 0);
   const addressOf = (host: string) => `192.0.2.${numberOf(host) % addresses}`;
   const slots = { ipDelayMs: IP_DELAY_MS, addressOf };
-  if (random.chance(0.5)) return slots;
+  if (isPartial || random.chance(0.5)) return slots;
   const pagesMax = random.whole(1, Math.ceil(pages * 1.2));
   return random.chance(0.3) ? { pagesMax } : { ...slots, pagesMax };
 }

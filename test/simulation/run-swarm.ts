@@ -57,9 +57,7 @@ async function main(): Promise<void> {
       overlay: { type: 'string', default: 'ring' },
     },
   });
-  // The Kademlia overlay has no shared limits yet.
-  const all = KINDS.filter((kind) => values.overlay !== 'kademlia' || kind !== 'budgets');
-  const kinds = all.filter((kind) => values.kind === undefined || kind === values.kind);
+  const kinds = KINDS.filter((kind) => values.kind === undefined || kind === values.kind);
   const rule = isRule(values.without) ? values.without : null;
   const overlay: OverlayName = values.overlay === 'kademlia' ? 'kademlia' : 'ring';
   if (kinds.length === 0 || (values.without !== undefined && !rule)) {

@@ -4,11 +4,16 @@
 // the permit and keeps its thread. The others wait without a thread, so they delay no other host.
 
 import { elapsedMs, type Instant } from '../../../failure-detector/instant.ts';
-import type { View } from '../membership/view.ts';
 import type { Effects } from '../protocol/effects.ts';
-import type { AgentId, Host, Incarnation } from '../protocol/messages.ts';
+import type { AgentId, Host } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
-import { addressName, type PermitAsk, type PermitEnd, type PermitGrant } from './permit-grants.ts';
+import {
+  type Asker,
+  addressName,
+  type PermitAsk,
+  type PermitEnd,
+  type PermitGrant,
+} from './permit-grants.ts';
 
 /** The destination of a host's next request. */
 export interface Destination {
@@ -28,12 +33,14 @@ export type Entry =
   | { readonly kind: 'queued' };
 
 interface AddressPermitsParts {
-  readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'ipDelayMs'>;
-  readonly view: View;
+  readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'ipDelayMs' | 'suspectAfterMs'>;
   readonly effects: Effects;
-  readonly inc: () => Incarnation;
+  /** The owner of a name; null: it is not known yet. */
+  readonly ownerOf: (name: string) => Asker | null;
+  /** The agent that was taken for the owner of a name is not, or does not answer. */
+  readonly notOwner: (name: string) => void;
   /** Sends to the owner of an address, which may be this agent. */
-  readonly tell: (owner: AgentId, message: PermitAsk | PermitEnd, now: Instant) => void;
+  readonly tell: (owner: Asker, message: PermitAsk | PermitEnd, now: Instant) => void;
   /** Checks a host that has a thread again. */
   readonly recheck: (host: Host, now: Instant) => void;
   /** Lets a host without a thread get one. */
@@ -53,8 +60,10 @@ interface Permit {
   readonly number: number;
   /** When recent asks were sent, by number. A grant runs from the ask that it answers. */
   readonly asks: Map<number, Instant>;
-  owner: { readonly id: AgentId; readonly inc: Incarnation } | null;
+  owner: Asker | null;
   askedAt: number;
+  /** Since when this owner is asked without a grant. */
+  unansweredSince: number;
   granted: { readonly from: Instant; readonly forMs: number } | null;
   /** The request that uses the permit; null: none yet. */
   request: number | null;
@@ -212,9 +221,11 @@ export class AddressPermits {
     const permit = this.#permits.get(grant.slot);
     const sentAt = permit?.asks.get(grant.ask);
     if (!permit || !sentAt || permit.owner?.id !== from) return;
-    // A new owner of the address knows only of permits that were granted before the change.
-    if (this.#ownerOf(permit)?.id !== from) return;
     const { forMs } = grant;
+    if (forMs === 0) return this.#p.notOwner(addressName(permit.address));
+    // A new owner of the address knows only of permits that were granted before the change.
+    const owner = this.#ownerOf(permit);
+    if (owner && owner.id !== from) return;
     const first = permit.granted === null;
     if (forMs - elapsedMs(sentAt, now) > leftMs(permit, now))
       permit.granted = { from: sentAt, forMs };
@@ -227,6 +238,11 @@ export class AddressPermits {
     for (const permit of this.#permits.values()) {
       const owner = this.#ownerOf(permit);
       const same = owner?.id === permit.owner?.id && owner?.inc === permit.owner?.inc;
+      const isUnanswered = owner && same && permit.granted === null;
+      if (isUnanswered && now.mono - permit.unansweredSince >= this.#p.settings.suspectAfterMs) {
+        permit.unansweredSince = now.mono;
+        this.#p.notOwner(addressName(permit.address));
+      }
       if (same ? now.mono - permit.askedAt >= resendMs : permit.request === null)
         this.#ask(permit, now);
     }
@@ -276,6 +292,7 @@ export class AddressPermits {
       ...{ kind: 'permit', host, address, dial, resolvedAt, isResolving: false },
       ...{ number, asks: new Map() },
       ...{ owner: null, askedAt: -Infinity, granted: null, request: null },
+      unansweredSince: now.mono,
     };
     this.#places.set(host, permit);
     this.#permits.set(number, permit);
@@ -287,27 +304,27 @@ export class AddressPermits {
     if (!owner) return;
     const { address, number } = permit;
     // An unused grant of a previous owner is void.
-    if (owner.id !== permit.owner?.id || owner.inc !== permit.owner?.inc) permit.granted = null;
+    if (owner.id !== permit.owner?.id || owner.inc !== permit.owner?.inc) {
+      permit.granted = null;
+      permit.unansweredSince = now.mono;
+    }
     permit.owner = owner;
     permit.askedAt = now.mono;
     const ask = ++this.#lastAsk;
     permit.asks.set(ask, now);
     if (permit.asks.size > ASKS_MAX) permit.asks.delete(permit.asks.keys().next().value!);
-    this.#p.tell(owner.id, { type: 'SLOT_ASK', address, slot: number, ask }, now);
+    this.#p.tell(owner, { type: 'SLOT_ASK', address, slot: number, ask }, now);
   }
 
   #ownerOf({ address }: Permit): Permit['owner'] {
-    const { view, settings, inc } = this.#p;
-    const id = view.owner(addressName(address));
-    if (id === settings.id) return { id, inc: inc() };
-    return view.get(id ?? '')?.card ?? null;
+    return this.#p.ownerOf(addressName(address));
   }
 
   #renounce(permit: Permit, now: Instant, agoMs = 0): void {
     this.#permits.delete(permit.number);
     if (!permit.owner) return;
     const { address, number } = permit;
-    this.#p.tell(permit.owner.id, { type: 'SLOT_END', address, slot: number, agoMs }, now);
+    this.#p.tell(permit.owner, { type: 'SLOT_END', address, slot: number, agoMs }, now);
   }
 
   /** Removes the host from the line and lets the next host ask. */

@@ -5,9 +5,10 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
+import type { Overlay } from '../membership/overlay.ts';
 import type { View } from '../membership/view.ts';
 import type { Effects } from '../protocol/effects.ts';
-import type { AgentId, Host, Message } from '../protocol/messages.ts';
+import type { AgentId, Host, MemberCard, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import { AddressPermits } from './address-permits.ts';
 import { PAGES_NAME, PageBudget, type PagesAsk, type PagesGrant } from './page-budget.ts';
@@ -26,6 +27,7 @@ type BudgetMessage = PermitAsk | PermitGrant | PermitEnd | PagesAsk | PagesGrant
 interface BudgetsParts {
   readonly settings: CoreSettings;
   readonly view: View;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'find' | 'notThere' | 'met'>;
   readonly effects: Effects;
   readonly outbound: Outbound;
   readonly leaseLeftMs: (name: string, now: Instant) => number;
@@ -82,16 +84,21 @@ export class Budgets {
 
   constructor(parts: BudgetsParts) {
     this.#p = parts;
-    const { settings, view, effects, outbound, visits, listed, leaseLeftMs } = parts;
+    const { settings, view, overlay, effects, outbound, visits, listed, leaseLeftMs } = parts;
     const tell = (to: AgentId, message: BudgetMessage, now: Instant) =>
       this.#tell(to, message, now);
+    const ownerOf = (name: string) => this.#ownerOf(name);
+    const notOwner = (name: string) => overlay.notThere(name);
     const inc = () => outbound.inc;
     const recheck = (host: Host, now: Instant) => visits.recheck(host, now);
     const wake = (host: Host) => visits.wake(host);
     const reached = (now: Instant) => visits.recheckAll(now);
     this.permits =
       settings.ipDelayMs > 0
-        ? new AddressPermits({ settings, view, effects, inc, tell, recheck, wake })
+        ? new AddressPermits({
+            ...{ settings, effects, ownerOf, notOwner, recheck, wake },
+            tell: ({ id }, message, now) => tell(id, message, now),
+          })
         : null;
     this.pages =
       settings.pagesMax === null
@@ -102,7 +109,8 @@ export class Budgets {
       view,
       leaseLeftMs,
       isSettledIn: () => view.joined && listed(),
-      isHere: ({ id, inc }) => inc === (id === settings.id ? outbound.inc : view.get(id)?.card.inc),
+      refuses: overlay.isPartial,
+      isHere: ({ id, inc }) => inc === (id === settings.id ? outbound.inc : this.#cardOf(id)?.inc),
       answer: ({ id }, grant, now) => tell(id, grant, now),
     });
     this.#pageGrants = new PageGrants({
@@ -182,13 +190,26 @@ export class Budgets {
   }
 
   #tell(to: AgentId, message: BudgetMessage, now: Instant): void {
-    const { settings, view, outbound } = this.#p;
+    const { settings, outbound } = this.#p;
     if (to === settings.id) return this.onMessage({ id: to, inc: outbound.inc }, message, now);
-    const member = view.get(to);
-    if (member) outbound.toMember(member, message);
+    const card = this.#cardOf(to);
+    if (card) outbound.toCard(card, message);
   }
 
-  /** From a member of the view, or from this agent itself. */
+  /** A member, or an agent outside the view that has sent a message. */
+  #cardOf(id: AgentId): MemberCard | null {
+    return this.#p.view.get(id)?.card ?? this.#p.overlay.met(id);
+  }
+
+  /** In a partial view, the owner may have to be looked for. */
+  #ownerOf(name: string): Asker | null {
+    const { settings, view, overlay, outbound } = this.#p;
+    const id = view.owner(name);
+    if (id === settings.id) return { id, inc: outbound.inc };
+    return id === undefined ? overlay.find(name) : (view.get(id)?.card ?? null);
+  }
+
+  /** From an agent that the gate admits, or from this agent itself. */
   onMessage(from: Asker, message: BudgetMessage, now: Instant): void {
     const { id, inc } = from;
     const ownsPages = this.#ownsPages && this.#p.view.owns(PAGES_NAME);

@@ -24,7 +24,9 @@ interface PermitGrantsParts {
   readonly leaseLeftMs: (name: string, now: Instant) => number;
   /** This agent has joined, and no list is owed to it. */
   readonly isSettledIn: () => boolean;
-  /** Whether this incarnation of the asker is this agent or in its view. */
+  /** Whether agents may take this one for an owner by mistake, because their views are partial. */
+  readonly refuses: boolean;
+  /** Whether this incarnation of the asker is this agent, or known to it. */
   readonly isHere: (asker: Asker) => boolean;
   readonly answer: (asker: Asker, grant: PermitGrant, now: Instant) => void;
 }
@@ -39,7 +41,7 @@ interface Waiting extends Asker {
 interface Line {
   holder: (Waiting & { readonly until: number }) | null;
   freeAt: number;
-  /** Filled by asks, one per agent, emptied by grants and ends. Bounded by the members. */
+  /** Filled by asks, one per agent, emptied by grants and ends. Bounded by the known agents. */
   readonly waiting: Map<AgentId, Waiting>;
 }
 
@@ -126,7 +128,11 @@ export class PermitGrants {
   }
 
   onAsk(asker: Asker, { address, slot, ask }: Omit<PermitAsk, 'type'>, now: Instant): void {
-    if (!this.#p.view.owns(addressName(address))) return;
+    if (!this.#p.view.owns(addressName(address))) {
+      const refusal = { type: 'SLOT_GRANT', address, slot, ask, forMs: 0 } as const;
+      if (this.#p.refuses) this.#p.answer(asker, refusal, now);
+      return;
+    }
     const line = this.#lineOf(address);
     const waiting: Waiting = { id: asker.id, inc: asker.inc, slot, ask };
     const { holder } = line;

@@ -60,9 +60,9 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   IDLE_DONE: 'correspondent',
   REGION_ASK: 'member',
   REGION_TOLD: 'member',
-  SLOT_ASK: 'member',
-  SLOT_GRANT: 'member',
-  SLOT_END: 'member',
+  SLOT_ASK: 'correspondent',
+  SLOT_GRANT: 'correspondent',
+  SLOT_END: 'correspondent',
   PAGES_ASK: 'member',
   PAGES_GRANT: 'member',
   COUNT: 'member',
@@ -90,6 +90,9 @@ export type MemberMessage = Exclude<
         | 'URLS_ACK'
         | 'BATCH_REFUSED'
         | 'ROBOTS_ASK'
+        | 'SLOT_ASK'
+        | 'SLOT_GRANT'
+        | 'SLOT_END'
         | 'ROBOTS_TOLD';
     }
 >;

@@ -380,7 +380,7 @@ export type Message =
       readonly address: string;
       readonly slot: number;
       readonly ask: number;
-      /** Counted from when the SLOT_ASK was sent. */
+      /** Counted from when the SLOT_ASK was sent; 0: the sender does not own the address. */
       readonly forMs: number;
     }
   | {

@@ -4,23 +4,30 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AddressPermits } from '../../../../agent/core/budgets/address-permits.ts';
-import type { View } from '../../../../agent/core/membership/view.ts';
 import { Effects } from '../../../../agent/core/protocol/effects.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
 const server = '192.0.2.7';
 const translated = '64:ff9b::c000:207';
 
-/** One agent that owns every address; `asks` are its SLOT_ASK messages to itself. */
-function asking() {
+/**
+ * One agent that asks the first of the owners for every address, by default itself.
+ *
+ * @returns `asks`: its SLOT_ASK messages; `mistaken`: the names whose owner it gave up
+ */
+function asking(owners = [{ id: 'a1', inc: 1 }]) {
+  const mistaken: string[] = [];
   const woken: string[] = [];
   const asks: { readonly address: string; readonly slot: number; readonly ask: number }[] = [];
   const effects = new Effects();
   const permits = new AddressPermits({
-    settings: { id: 'a1', heartbeatMs: 100, ipDelayMs: 1000 },
-    view: { owner: () => 'a1' } as unknown as View,
+    settings: { heartbeatMs: 100, ipDelayMs: 1000, suspectAfterMs: 2000 },
     effects,
-    inc: () => 1,
+    ownerOf: () => owners[0] ?? null,
+    notOwner: (name) => {
+      mistaken.push(name);
+      if (owners.length > 1) owners.shift();
+    },
     tell: (_, message) => {
       if (message.type === 'SLOT_ASK') asks.push(message);
     },
@@ -30,7 +37,7 @@ function asking() {
   /** The hosts resolved since the last call, each with its current address. */
   const lookups = () =>
     effects.take().flatMap((e) => (e.type === 'resolve' ? [[e.host, e.current]] : []));
-  return { permits, asks, woken, lookups };
+  return { permits, asks, woken, lookups, mistaken };
 }
 
 test('address permits: hosts with different addresses of one server share one queue', () => {
@@ -50,6 +57,27 @@ test('address permits: hosts with different addresses of one server share one qu
   assert.equal(asks[1]?.address, server, 'the permit is for the server');
   permits.onGrant('a1', { ...asks[1]!, forMs: 2000 }, at(1100));
   assert.deepEqual(permits.enter('six.test', at(1101)), { kind: 'go', address: translated });
+});
+
+test('address permits: another agent is asked if one is not the owner, or does not answer', () => {
+  const { permits, asks, mistaken } = asking([1, 2, 3].map((n) => ({ id: `a${n}`, inc: 1 })));
+  permits.enter('h.test', at(0));
+  permits.onResolved('h.test', { address: server, dial: server }, at(0));
+  permits.onGrant('a2', { ...asks[0]!, forMs: 0 }, at(1));
+  assert.deepEqual(mistaken, [], 'it was not asked');
+  permits.onGrant('a1', { ...asks[0]!, forMs: 0 }, at(1));
+  assert.deepEqual(mistaken, [`ip:${server}`]);
+  permits.pump(at(2));
+  assert.equal(asks.length, 2, 'the second is asked');
+  permits.pump(at(2001));
+  assert.equal(mistaken.length, 1);
+  permits.pump(at(2002));
+  assert.equal(mistaken.length, 2, 'it has not answered');
+  permits.pump(at(2003));
+  permits.onGrant('a3', { ...asks.at(-1)!, forMs: 200 }, at(2010));
+  assert.deepEqual(permits.enter('h.test', at(2011)), { kind: 'go', address: server });
+  for (let now = 2020; now < 9000; now += 100) permits.pump(at(now));
+  assert.equal(mistaken.length, 2, 'the owner of a granted permit is not in question');
 });
 
 test('address permits: hosts at different addresses do not wait for one another', () => {

@@ -29,7 +29,7 @@ interface Granted extends Asker {
   readonly atMs: number;
 }
 
-function granter() {
+function granter(refuses = false) {
   const state = { owns: true, leaseLeftMs: Infinity, settledIn: true, gone: new Set<string>() };
   const granted: Granted[] = [];
   const grants = new PermitGrants({
@@ -37,6 +37,7 @@ function granter() {
     view: { owns: () => state.owns } as unknown as View,
     leaseLeftMs: () => state.leaseLeftMs,
     isSettledIn: () => state.settledIn,
+    refuses,
     isHere: ({ id }) => !state.gone.has(id),
     answer: ({ id, inc }, grant, now) => granted.push({ id, inc, grant, atMs: now.mono }),
   });
@@ -66,6 +67,18 @@ describe('permit grants', () => {
     assert.deepEqual(take(), []);
     pass(100 + IP_DELAY_MS);
     assert.deepEqual(take(), ['a3 1 1100']);
+  });
+
+  it('an agent that does not own the address refuses it in a partial view, else is silent', () => {
+    for (const refuses of [true, false]) {
+      const { state, granted, ask } = granter(refuses);
+      state.owns = false;
+      ask(a2, 1, 0);
+      assert.deepEqual(
+        granted.map(({ id, grant }) => [id, grant.forMs]),
+        refuses ? [['a2', 0]] : [],
+      );
+    }
   });
 
   it('the cooldown starts when the request ended, not when the message arrived', () => {
@@ -368,6 +381,7 @@ function usesUnder(steps: readonly Step[], delayMs: number): Client['uses'] {
     view: { owns: () => true } as unknown as View,
     leaseLeftMs: () => Infinity,
     isSettledIn: () => true,
+    refuses: false,
     isHere: () => true,
     answer: ({ id }, grant, now) =>
       post(now.mono)(travelMs, (ms) => clients.get(id)!.onGrant(grant, ms)),

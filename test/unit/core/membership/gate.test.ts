@@ -65,7 +65,7 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
     REGION_ASK: 'member',
     REGION_TOLD: 'member',
   },
-  ...{ SLOT_ASK: 'member', SLOT_GRANT: 'member', SLOT_END: 'member' },
+  ...{ SLOT_ASK: 'correspondent', SLOT_GRANT: 'correspondent', SLOT_END: 'correspondent' },
   ...{ PAGES_ASK: 'member', PAGES_GRANT: 'member', COUNT: 'member', COUNTED: 'member' },
   ...{ ROBOTS_ASK: 'correspondent', ROBOTS_TOLD: 'correspondent', RELAY: 'member' },
   ...{ CONTROL: 'nobody', CONTROL_ACK: 'nobody' },
