@@ -32,7 +32,7 @@ export class FirstContacts {
    *
    * @param known - the addresses of the members
    */
-  due(known: ReadonlySet<string>, now: number): readonly string[] {
+  due(known: Pick<ReadonlySet<string>, 'size' | 'has'>, now: number): readonly string[] {
     const { heartbeatMs, suspectAfterMs } = this.#o;
     if (now - this.#askedAt < (known.size === 0 ? heartbeatMs : suspectAfterMs)) return [];
     this.#askedAt = now;

@@ -1,9 +1,9 @@
-// The identifiers of the agents in a routing table, sorted. All identifiers with one prefix are
-// neighbours in the array, so a region is found by a binary search, and the array can be walked in
-// the order of the distance to any key. The array needs no copy of the trie.
+// The identifiers of the agents in a routing table or a neighbourhood, sorted. All identifiers with
+// one prefix are neighbours in the array, so a region is found by a binary search, and the array can
+// be walked in the order of the distance to any key. The array needs no copy of the trie.
 
 import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
-import { endOf, type Prefix } from './contact.ts';
+import { endOf, isIn, type Prefix } from './contact.ts';
 
 interface Place<T> {
   readonly identifier: Key;
@@ -33,6 +33,12 @@ export class IdentifierIndex<T> {
   *within(prefix: Prefix): Generator<T> {
     const end = this.#find(endOf(prefix), '');
     for (let at = this.#find(prefix.bits, ''); at < end; at++) yield this.#places[at]!.of;
+  }
+
+  /** Whether any identifier is in the region. */
+  hasIn(prefix: Prefix): boolean {
+    const first = this.#places[this.#find(prefix.bits, '')];
+    return first !== undefined && isIn(first.identifier, prefix);
   }
 
   /** Everything by the distance of its identifiers to the key, once for each identifier. */

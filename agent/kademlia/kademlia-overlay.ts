@@ -217,23 +217,17 @@ export class KademliaOverlay implements Overlay {
     return { regions, ...(isLearning && { complete }), needs: this.needs(to) };
   }
 
-  concerns(card: MemberCard, { card: to }: Watched): boolean {
-    const known = this.#known.get(to.id);
-    if (!known) return true;
-    const identifiers = this.#s.identifiersOf(card);
-    return known.identifiers.some((key, i) =>
-      hasAny(identifiers, prefixOf(key, known.regions[i] ?? 0)),
-    );
+  concerned({ card }: Watched): ReadonlySet<AgentId> | null {
+    return this.#hood.watchedBy(card.id);
   }
 
   needs({ card }: Watched): boolean {
-    const known = this.#known.get(card.id);
-    return known !== undefined && this.#hood.needs(known.identifiers);
+    return this.#hood.needsMember(card.id);
   }
 
   isSpare({ card }: Watched): boolean {
     const known = this.#known.get(card.id);
-    if (!known || known.needsMe || this.#hood.needs(known.identifiers)) return false;
+    if (!known || known.needsMe || this.#hood.needsMember(card.id)) return false;
     return !this.#hood.isNeededBy(neighbourOf(card.id, true, known));
   }
 
@@ -425,9 +419,12 @@ export class KademliaOverlay implements Overlay {
     });
     const hearsay = this.#toPing.due(now.mono);
     for (const contact of [...named.expired, ...hearsay.expired]) this.#table.failed(contact);
-    const known = new Set([...this.#known.values()].map(({ card }) => card.address));
-    const first = this.#first.due(known, now.mono).map((address) => ({ id: '', address }));
-    const pinged: Peer[] = [...hearsay.asks, ...this.#table.pings(now.mono), ...first];
+    const first = this.#first.due(this.#addresses, now.mono);
+    const pinged: Peer[] = [
+      ...hearsay.asks,
+      ...this.#table.pings(now.mono),
+      ...first.map((address) => ({ id: '', address })),
+    ];
     const { asks, failed, located, ended } = this.#locator.pump(now.mono);
     for (const contact of failed) this.#table.failed(contact);
     for (const key of ended) this.#table.lookedUp(key, now.mono);
@@ -457,6 +454,15 @@ export class KademliaOverlay implements Overlay {
     if (mono - this.#verifiedAt < this.#s.suspectAfterMs) return;
     this.#verifiedAt = mono;
     for (const region of this.#hood.unwatched()) this.#table.verify(region, mono);
+  }
+
+  /** The addresses of the members. They are searched only when a contact is due. */
+  get #addresses() {
+    const known = this.#known;
+    return {
+      size: known.size,
+      has: (address: string) => known.values().some(({ card }) => card.address === address),
+    };
   }
 
   /** The members of a region may not know all agents of a larger one, or may all be gone. */

@@ -7,6 +7,7 @@
 
 import { commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
 import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from './contact.ts';
+import { IdentifierIndex } from './identifier-index.ts';
 import type { LedPath } from './idle-tree.ts';
 import {
   type Beside,
@@ -45,6 +46,8 @@ interface Path {
   readonly key: Key;
   /** The levels at which this agent's other identifiers leave the path. */
   readonly own: ReadonlySet<number>;
+  /** By level: how many members have an identifier in the subtree beside it. */
+  readonly beside: Uint32Array;
   /** Length of the region that is completely known; `KEY_BITS`: only this agent is. */
   complete: number;
   /** Length of the region that is to be known; less than `complete` while it is being learned. */
@@ -61,6 +64,8 @@ export class Neighbourhood {
   readonly #settings: NeighbourhoodSettings;
   readonly #contacts: Contacts;
   readonly #members = new Map<NeighbourId, Placed>();
+  /** The identifiers of the members. */
+  readonly #index = new IdentifierIndex<NeighbourId>();
   readonly #paths: readonly Path[];
   /** Agents that were named in a region of this agent and have neither answered nor expired. */
   readonly #named = new Map<NeighbourId, readonly Key[]>();
@@ -80,7 +85,8 @@ export class Neighbourhood {
     this.#paths = me.identifiers.map((key, index) => {
       const own = new Set(me.identifiers.map((other) => commonPrefix(other, key)));
       const region = { complete: KEY_BITS, target: 0 };
-      return { index, key, own, ...region, answers: new Map(), empty: new Set<number>() };
+      const beside = new Uint32Array(KEY_BITS + 1);
+      return { index, key, own, beside, ...region, answers: new Map(), empty: new Set<number>() };
     });
   }
 
@@ -105,8 +111,12 @@ export class Neighbourhood {
     const depths = known?.depths ?? levels.map((of) => Math.max(...of));
     this.#members.set(neighbour.id, { neighbour, levels, depths });
     this.#named.delete(neighbour.id);
-    for (const path of this.#paths) {
-      for (const level of levels[path.index]!) path.empty.delete(level);
+    if (!known) this.#index.add(neighbour.id, neighbour.identifiers, neighbour.id);
+    for (const { index, beside, empty } of this.#paths) {
+      for (const level of levels[index]!) {
+        empty.delete(level);
+        if (!known) beside[level]!++;
+      }
     }
     this.#aim();
   }
@@ -117,8 +127,15 @@ export class Neighbourhood {
 
   /** A member was removed, or this agent stops to watch it. */
   remove(id: NeighbourId): void {
-    this.#members.delete(id);
-    for (const { answers } of this.#paths) answers.delete(id);
+    const member = this.#members.get(id);
+    if (member) {
+      this.#members.delete(id);
+      this.#index.delete(id, member.neighbour.identifiers);
+      for (const { index, beside, answers } of this.#paths) {
+        answers.delete(id);
+        for (const level of member.levels[index]!) beside[level]!--;
+      }
+    }
     this.#aim();
   }
 
@@ -147,6 +164,28 @@ export class Neighbourhood {
   /** Whether an agent lies in a region of this agent. */
   needs(identifiers: readonly Key[]): boolean {
     return this.#paths.some((path) => hasAny(identifiers, watched(path)));
+  }
+
+  /** The same for a member. */
+  needsMember(id: NeighbourId): boolean {
+    const member = this.#members.get(id);
+    if (!member) return false;
+    return this.#paths.some(
+      ({ index, complete, target }) => member.depths[index]! >= Math.min(complete, target),
+    );
+  }
+
+  /** The members in the regions of a member; null: all, because it has not told all its regions. */
+  watchedBy(id: NeighbourId): ReadonlySet<NeighbourId> | null {
+    const member = this.#members.get(id)?.neighbour;
+    if (!member) return null;
+    const inside = new Set<NeighbourId>();
+    for (const [i, key] of member.identifiers.entries()) {
+      const length = member.regions[i] ?? 0;
+      if (length === 0) return null;
+      for (const one of this.#index.within(prefixOf(key, length))) inside.add(one);
+    }
+    return inside;
   }
 
   /** Whether this agent lies in a region of the member. */
@@ -254,7 +293,7 @@ export class Neighbourhood {
         const sibling = siblingOf(region.bits, level);
         const isHere = this.#paths.some(({ key }) => hasAny([key], sibling));
         if (isHere || this.#contacts.hasIn(sibling)) return false;
-        return ![...this.members()].some(({ identifiers }) => hasAny(identifiers, sibling));
+        return !this.#index.hasIn(sibling);
       }),
     };
   }
@@ -320,10 +359,8 @@ export class Neighbourhood {
   }
 
   /** Whether this agent or a member has an identifier in the subtree beside the path. */
-  #hasMemberBeside({ index, own }: Path, level: number): boolean {
-    if (own.has(level)) return true;
-    for (const { levels } of this.#members.values()) if (levels[index]!.has(level)) return true;
-    return false;
+  #hasMemberBeside({ own, beside }: Path, level: number): boolean {
+    return own.has(level) || beside[level]! > 0;
   }
 
   /** The members with an identifier that has so many bits in common with the path. */

@@ -194,7 +194,7 @@ export class RoutingTable {
    * is a contact, or if agents of the region were dropped; then a look-up finds them.
    */
   isEmpty(prefix: Prefix): boolean {
-    if (this.contactsIn(prefix, 1).length > 0) return false;
+    if (this.#index.hasIn(prefix)) return false;
     return this.#buckets.every((bucket) => {
       const shorter = bucket.prefix.length < prefix.length ? bucket.prefix : prefix;
       const overlaps = isIn(bucket.prefix.bits, shorter) && isIn(prefix.bits, shorter);

@@ -164,7 +164,7 @@ export class Cluster {
       fingerprintHash: 'same',
       compare: (a, b) => (a === b ? null : { path: 'fingerprint', a, b }),
       build: (members) => new Ring(members, points),
-      collision: (members) => findCollision(members, points),
+      collision: (members) => (this.#o.kademlia ? null : findCollision(members, points)),
       digest: (text) => sha256(text).toString('base64url', 0, 16),
       ...this.#o.settings?.(id),
     };

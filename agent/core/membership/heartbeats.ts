@@ -104,7 +104,9 @@ export class Heartbeats {
   #newsFor(member: Member | undefined, news: readonly News[]): readonly News[] {
     const { overlay } = this.#p;
     if (!overlay.isPartial || !member) return news;
-    return news.filter((one) => one.id === member.card.id || overlay.concerns(one, member));
+    const concerned = overlay.concerned(member);
+    if (!concerned) return news;
+    return news.filter(({ id }) => id === member.card.id || concerned.has(id));
   }
 
   /** The news of one heartbeat: continues where the last heartbeat ended. */

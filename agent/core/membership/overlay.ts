@@ -91,8 +91,8 @@ export interface Overlay {
   isWanted(card: MemberCard, about: About, now: Instant): boolean;
   /** Another agent reports an agent that is no member. Returns whether this agent must know it. */
   isNamed(card: MemberCard, now: Instant): boolean;
-  /** Whether a member must know the agent, so that heartbeats to it have news of the agent. */
-  concerns(card: MemberCard, member: Watched): boolean;
+  /** The members that a member must know, so that heartbeats to it have news of them; null: all. */
+  concerned(member: Watched): ReadonlySet<AgentId> | null;
   /** Whether this agent must know the member. */
   needs(member: Watched): boolean;
   /** Whether neither this agent nor the member must know the other. */
@@ -142,8 +142,8 @@ export class FullView implements Overlay {
     return {};
   }
 
-  concerns(): boolean {
-    return true;
+  concerned(): null {
+    return null;
   }
 
   needs(): boolean {

@@ -200,11 +200,11 @@ describe('members', () => {
   it('that have not said what they need are told of everybody, and are not parted with', () => {
     const { overlay } = joined();
     overlay.added(watched('11'), ZERO);
-    assert.equal(overlay.concerns(cardOf('0'), watched('11')), true);
+    assert.equal(overlay.concerned(watched('11')), null);
     assert.equal(overlay.isSpare(watched('11')), false);
     overlay.heard(watched('11'), { regions: [2], needs: false }, ZERO);
-    assert.equal(overlay.concerns(cardOf('01'), watched('11')), false);
-    assert.equal(overlay.concerns(cardOf('111'), watched('11')), true);
+    for (const id of ['01', '111']) overlay.added(watched(id), ZERO);
+    assert.deepEqual([...overlay.concerned(watched('11'))!], ['11', '111']);
   });
 
   it('are spare only when neither side needs the other', () => {

@@ -71,7 +71,7 @@ describe('a heartbeat with a full view', () => {
 describe('a heartbeat with a partial view', () => {
   const overlay = (more: Partial<Overlay> = {}) =>
     partialView({
-      concerns: (card, { card: to }) => card.id === 'b' && to.id === 'a',
+      concerned: ({ card: to }) => new Set(to.id === 'a' ? ['b'] : []),
       about: () => ({ regions: [3], needs: false }),
       ...more,
     });
