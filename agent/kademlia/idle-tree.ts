@@ -47,6 +47,8 @@ interface Duty {
   readonly agents: readonly AgentId[];
   /** The levels at which the subtree beside the path reports to this agent. */
   readonly needs: readonly number[];
+  /** Levels above the region of the path. */
+  readonly levels: number;
   /** A key whose nearest agent leads the next larger subtree; null: this one leads the space. */
   readonly parentKey: Key | null;
 }
@@ -297,7 +299,7 @@ export class IdleTree {
       }
       this.#lastSum = sum;
       this.#wave++;
-    } else if (now - this.#waveAt >= 4 * this.#s.suspectAfterMs) this.#endWaves(now);
+    } else if (now - this.#waveAt >= waveMsMax(duty, this.#s.suspectAfterMs)) this.#endWaves(now);
     return sends;
   }
 
@@ -400,6 +402,14 @@ export class IdleTree {
   }
 }
 
+/**
+ * A wave that was answered nowhere for so long is void: an agent that was sampled has gone. It needs
+ * up to three heartbeats for each level, down and up, and the subtrees are about equally deep.
+ */
+function waveMsMax({ levels }: Duty, suspectAfterMs: number): number {
+  return (4 + levels) * suspectAfterMs;
+}
+
 /** The subtree that the path's identifier leads; null: another agent leads its region. */
 function dutyOf(path: LedPath): Duty | null {
   const { key, length, identifiers, beside } = path;
@@ -418,9 +428,11 @@ function dutyOf(path: LedPath): Duty | null {
     // The agents beside the path have this region in theirs.
     if (few) return null;
     const parentKey = siblingOf(key, level).bits;
-    return { region: prefixOf(key, level + 1), key, agents: [...agents], needs, parentKey };
+    const region = prefixOf(key, level + 1);
+    return { region, key, agents: [...agents], needs, levels: length, parentKey };
   }
-  return { region: prefixOf(key, 0), key, agents: [...agents], needs, parentKey: null };
+  const region = prefixOf(key, 0);
+  return { region, key, agents: [...agents], needs, levels: length, parentKey: null };
 }
 
 function nameOf({ bits, length }: Prefix): string {

@@ -31,6 +31,21 @@ describe('the leader of the whole space', () => {
     assert.equal(stage.tree.isComplete, true);
   });
 
+  it('waits longer for the answers of a deep space', () => {
+    const siblings = ['0001', '001', '01', '1'];
+    const stage = new Stage([pathOf('0000', ['0'])], ['0']);
+    // Each wave takes six times as long as an agent may be silent.
+    const answeredAt = new Map<string, number>();
+    for (let i = 0; i < 200 && !stage.tree.isComplete; i++) {
+      for (const { message } of stage.beat()) {
+        if (!answeredAt.has(message.wave)) answeredAt.set(message.wave, i + 60);
+      }
+      const wave = [...answeredAt].findLast(([, at]) => at <= i)?.[0] ?? '';
+      for (const bits of siblings) stage.told(bits, { wave });
+    }
+    assert.equal(stage.tree.isComplete, true);
+  });
+
   it('asks each wave under another name', () => {
     const stage = leader();
     const names = new Set<string>();
