@@ -19,7 +19,7 @@ const left = 290;
 const right = 90;
 const top = 44;
 
-const style = `
+export const chartStyle = `
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600; font-size: 15px }
 .own { fill: #0969da } .other { fill: #8c959f } .spread { stroke: #1f2328; stroke-width: 1.5 }
@@ -53,7 +53,7 @@ export function barChart(title: string, bars: readonly Bar[], digits = 0): strin
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
       `viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeXml(title)}">`,
-    `<style>${style}\n</style>`,
+    `<style>${chartStyle}\n</style>`,
     `<text class="title" x="8" y="22">${escapeXml(title)}</text>`,
     ...rows,
     '</svg>\n',
@@ -74,7 +74,7 @@ export function stackCharts(title: string, charts: readonly string[]): string {
   return `${open}${placed.join('')}</svg>\n`;
 }
 
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

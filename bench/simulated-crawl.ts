@@ -135,7 +135,7 @@ export function simulate(size: SimulatedSize): Simulated {
 }
 
 /** Hosts in a binary tree, the pages of each in a chain, and random links to any host or its own. */
-function linkedWeb({
+export function linkedWeb({
   agents,
   pages,
   links,

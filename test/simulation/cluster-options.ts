@@ -47,6 +47,8 @@ export interface ClusterOptions {
   readonly sliceUnits?: number;
   /** Whether to keep the messages that were sent, for tests that inspect them. */
   readonly keepSent?: boolean;
+  /** Whether messages are encoded as on the wire, except most heartbeats; true by default. */
+  readonly framed?: boolean;
   /** The agents form the Kademlia overlay instead of the ring. */
   readonly kademlia?: KademliaPlan;
 }

@@ -385,12 +385,11 @@ export class Cluster {
     }
   }
 
-  /**
-   * Encodes a message as on the wire. Most heartbeats are not encoded, because they are too many.
-   */
+  /** Encodes a message as on the wire; most heartbeats are not, because they are too many. */
   #frameOf(envelope: Envelope): Uint8Array | null {
     const { message } = envelope;
-    if (message.type === 'HEARTBEAT' && message.counter % 40 > 0) return null;
+    const isPlain = message.type === 'HEARTBEAT' && message.counter % 40 > 0;
+    if (isPlain || this.#o.framed === false) return null;
     const encoded = encodeEnvelope(envelope);
     if (encoded.ok) return encoded.frame;
     this.refused.push(`${message.type} of ${encoded.bytes} bytes is too large`);

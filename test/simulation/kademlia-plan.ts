@@ -5,6 +5,7 @@ import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
 import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
 import type { RingMember } from '../../assignment/assignment.ts';
+import type { Key } from '../../assignment/identifiers.ts';
 import { Kademlia } from '../../assignment/kademlia.ts';
 import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';
 
@@ -29,6 +30,12 @@ function identifiersWith(ids: number): KnownIdentifiers {
 /** The preference lists over all agents. */
 export function listsOf(members: readonly RingMember[], { ids }: KademliaPlan): Kademlia {
   return new Kademlia(members, identifiersWith(ids));
+}
+
+/** The identifiers of an agent of capacity 1. */
+export function keysOf({ ids }: Pick<KademliaPlan, 'ids'>): (id: AgentId) => readonly Key[] {
+  const identifiers = identifiersWith(ids);
+  return (id) => identifiers.of({ id, capacity: 1 });
 }
 
 export function kademliaOf(settings: CoreSettings, plan: KademliaPlan): KademliaOverlay {

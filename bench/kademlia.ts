@@ -1,0 +1,62 @@
+// The experiments of the paper on the Kademlia overlay (Tao and Xiang 2016), and what its six agents
+// could not show. With real agents: throughput against the threads of one agent, a cluster that grows
+// while it crawls, and processor time against the number of agents. On virtual time, with the real
+// core: clusters of hundreds of agents, and look-ups while agents come and go.
+// node bench/kademlia.ts [--part threads,joins,cpu,simulated,churn] [--agents 64,100,1000]
+// [--ids 8] [--neighbourhood 8] [--backups 1] [--hosts 2] [--pages 6] [--minutes 5] [--write 0]
+// `--write 1` draws docs/kademlia.svg.
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { stackCharts } from './chart.ts';
+import { UsageError, whole, zeroOrOne } from './flags.ts';
+import { churn } from './kademlia-churn.ts';
+import { cpu } from './kademlia-cpu.ts';
+import { joins } from './kademlia-joins.ts';
+import { type KademliaGiven, type KademliaPart, overlayFlags, sizeFlags } from './kademlia-part.ts';
+import { simulated } from './kademlia-simulated.ts';
+import { threads } from './kademlia-threads.ts';
+import { command, type Report } from './report.ts';
+
+const flags = {
+  /** Names of parts; all by default. */
+  part: '',
+  ...{ ...sizeFlags, ...overlayFlags },
+  /** Of churn, and between the first and the last sample of the joins. */
+  minutes: whole(5, 1, 60),
+  /** Time between two joins, in seconds: a minute in the paper. */
+  every: whole(60, 5, 600),
+  ...{ runs: 1, seed: whole(1, 0), write: zeroOrOne(0) },
+};
+
+const parts: Readonly<
+  Record<string, (given: KademliaGiven) => KademliaPart | Promise<KademliaPart>>
+> = { threads, joins, cpu, simulated, churn };
+
+await command('kademlia', flags, async (given): Promise<Report> => {
+  const done: Record<string, KademliaPart> = {};
+  for (const name of chosen(given.part)) {
+    const part = await parts[name]?.(given);
+    if (part !== undefined) done[name] = part;
+  }
+  const all = Object.values(done);
+  const charts = all.flatMap((part) => part.charts);
+  if (given.write === 1 && charts.length > 0) {
+    const svg = stackCharts('The Kademlia overlay', charts);
+    fs.writeFileSync(path.join(import.meta.dirname, '../docs/kademlia.svg'), svg);
+  }
+  return {
+    tables: all.flatMap(({ tables }) => tables),
+    remarks: all.flatMap(({ remarks }) => remarks),
+    figures: Object.fromEntries(Object.entries(done).map(([name, { figures }]) => [name, figures])),
+  };
+});
+
+function chosen(part: string): readonly string[] {
+  if (part === '') return Object.keys(parts);
+  const names = part.split(',');
+  const unknown = names.find((name) => !Object.hasOwn(parts, name));
+  if (unknown === undefined) return names;
+  const known = Object.keys(parts).join(', ');
+  throw new UsageError(`--part ${part}: there is no part ${unknown}; there are ${known}`);
+}
