@@ -4,6 +4,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { Threads } from '../agent/frontier/schedule/threads.ts';
 import type { Cluster } from '../test/chaos/harness.ts';
 import { withCluster } from './cluster-run.ts';
 import type { KademliaGiven } from './kademlia-part.ts';
@@ -45,6 +46,11 @@ export async function withOverlay<T>(
   const web = { seed, hosts, pages: Math.ceil(pages / hosts), answerMs };
   const options = { agents, threads, web, listeners, delayMs: 0, heartbeatMs, suspectAfterMs };
   return withCluster({ ...options, config: { cluster } }, use);
+}
+
+/** Pages per second of an agent whose threads are always held by requests. */
+export function rateMost(threads: number): number {
+  return (1000 * threads) / Math.min(answerMs, new Threads(threads).youngMs);
 }
 
 /** Complete answers so far, without those for robots.txt. */

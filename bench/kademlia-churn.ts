@@ -8,7 +8,7 @@ import { progress } from './report.ts';
 
 const agents = 1000;
 const replacedPerMinute = 0.1;
-const lookupsPerMinute = 1000;
+const lookupsPerMinute = 2000;
 const rightLeast = 0.999;
 
 export function churn({ ids, bucket: bucketSize, minutes, seed }: KademliaGiven): KademliaPart {

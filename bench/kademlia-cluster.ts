@@ -168,7 +168,7 @@ function crawl(
   };
   cluster.runUntil('half of the pages', isHalf, crawlMsMax);
   const counts = cluster.takeCounts();
-  const lookups = cluster.lookups.take();
+  const lookups = cluster.lookups.take().filter(({ isAnswered }) => isAnswered);
   const all = listsOf(membersOf(cluster), plan);
   const hosts = [...new Set([...web.keys()].map((url) => new URL(url).host))];
   const wrong = lookups.filter((one) => isWrong(one, cluster, plan)).length;

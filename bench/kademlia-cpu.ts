@@ -9,7 +9,7 @@ import { progress } from './report.ts';
 import { spread, spreadText } from './sample.ts';
 
 const sizes = [1, 2, 4, 6, 8];
-const threads = 4;
+const threads = 8;
 const hostsPerAgent = 30;
 /** A crawl is observed between these shares of its pages. */
 const from = 0.2;

@@ -12,6 +12,8 @@ export interface SeenLookup {
   /** Requests sent; each has an answer if its receiver lives. */
   readonly requests: number;
   readonly nearest: AgentId;
+  /** False while the look-up runs, or if an agent does not answer. */
+  readonly isAnswered: boolean;
 }
 
 interface OpenLookup {
@@ -70,6 +72,8 @@ export class LookupWatch {
       .map((id) => ({ id, distance: this.#distance(key, id) }))
       .sort((a, b) => (a.distance < b.distance ? -1 : 1));
     if (!nearest) return;
-    this.#ended.push({ from, key, requests, nearest: nearest.id, hops: hops.get(nearest.id) ?? 1 });
+    const isAnswered = answered.length === requests;
+    const hop = hops.get(nearest.id) ?? 1;
+    this.#ended.push({ from, key, requests, nearest: nearest.id, hops: hop, isAnswered });
   }
 }

@@ -54,7 +54,8 @@ test('look-ups seen: the hops are the answers on the way to the nearest agent', 
   watch.sent('3', '0', answer('k'));
   // The nearest does not answer.
   const [one, ...others] = watch.take();
-  assert.deepEqual(one, { from: '0', key: 'k', hops: 3, requests: 4, nearest: '3' });
+  const is = { from: '0', key: 'k', hops: 3, requests: 4, nearest: '3', isAnswered: false };
+  assert.deepEqual(one, is);
   assert.deepEqual([...others, ...watch.take()], []);
 });
 
@@ -65,10 +66,10 @@ test('look-ups seen: an agent that is asked twice is asked in another look-up', 
     watch.sent('9', '0', answer('k'));
   }
   assert.deepEqual(
-    watch.take().map(({ requests, hops }) => [requests, hops]),
+    watch.take().map(({ requests, isAnswered }) => [requests, isAnswered]),
     [
-      [1, 1],
-      [1, 1],
+      [1, true],
+      [1, true],
     ],
   );
 });
