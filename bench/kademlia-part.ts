@@ -11,7 +11,7 @@ export const overlayFlags = {
 
 export const sizeFlags = {
   /** Sizes of the simulated clusters. */
-  agents: wholes([64, 100, 1000], 8, 20_000),
+  agents: wholes([64, 256], 8, 20_000),
   /** Larger ones are simulated without cores and stores. */
   whole: whole(1024, 0, 20_000),
   /** Hosts of each simulated agent, and pages of each host. */

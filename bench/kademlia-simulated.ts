@@ -10,7 +10,7 @@ import { balance } from './paper-measures.ts';
 import { progress, type Table } from './report.ts';
 
 /** What an agent of the larger cluster may cost over one of the smaller. */
-const growth = { from: 64, to: 1000, most: 1.3 };
+const growth = { from: 64, to: 1024, most: 1.3 };
 
 const routed = new Set(['FIND_NODE', 'FOUND_NODES', 'PING']);
 
@@ -111,22 +111,19 @@ function hopsVerdict({ agents, hopsMost }: Bare): string {
   return verdict(`Most hops of ${agents} agents`, hopsMost, Math.ceil(Math.log2(agents)), 0);
 }
 
-/** Compares the smallest cluster of at least `from` agents with the largest of at least `to`. */
+/** Compares the smallest cluster of at least `from` agents with the largest. */
 function growthVerdicts(given: KademliaGiven, lives: readonly Life[]): string[] {
-  const [small, large] = [
-    lives.find(({ agents }) => agents >= growth.from),
-    lives.findLast(({ agents }) => agents >= growth.to),
-  ];
+  const [small, large] = [lives.find(({ agents }) => agents >= growth.from), lives.at(-1)];
   const { ids, neighbourhood } = given;
   const computed = (agents: number) => mean(membersOf(agents, ids, neighbourhood));
-  const [few, many] = [growth.from, 1024].map(computed) as [number, number];
+  const [few, many] = [growth.from, growth.to].map(computed) as [number, number];
   const expected = verdict(
-    `Members of 1024 agents over those of 64, by the rules (${many.toFixed(1)} and ` +
-      `${few.toFixed(1)})`,
+    `Members of ${growth.to} agents over those of ${growth.from}, by the rules ` +
+      `(${many.toFixed(1)} and ${few.toFixed(1)})`,
     many / few,
     growth.most,
   );
-  if (!small || !large) return [expected];
+  if (!small || !large || large.agents <= small.agents) return [expected];
   const over = `of ${large.agents} agents over those of ${small.agents}`;
   const of = (what: string, figure: (life: Life) => number) =>
     verdict(`${what} ${over}`, figure(large) / figure(small), growth.most);
