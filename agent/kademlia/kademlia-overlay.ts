@@ -419,7 +419,8 @@ export class KademliaOverlay implements Overlay {
     });
     const hearsay = this.#toPing.due(now.mono);
     for (const contact of [...named.expired, ...hearsay.expired]) this.#table.failed(contact);
-    const first = this.#first.due(this.#addresses, now.mono);
+    const has = (at: string) => this.#known.values().some(({ card }) => card.address === at);
+    const first = this.#first.due({ size: this.#known.size, has }, now.mono);
     const pinged: Peer[] = [
       ...hearsay.asks,
       ...this.#table.pings(now.mono),
@@ -454,15 +455,6 @@ export class KademliaOverlay implements Overlay {
     if (mono - this.#verifiedAt < this.#s.suspectAfterMs) return;
     this.#verifiedAt = mono;
     for (const region of this.#hood.unwatched()) this.#table.verify(region, mono);
-  }
-
-  /** The addresses of the members. They are searched only when a contact is due. */
-  get #addresses() {
-    const known = this.#known;
-    return {
-      size: known.size,
-      has: (address: string) => known.values().some(({ card }) => card.address === address),
-    };
   }
 
   /** The members of a region may not know all agents of a larger one, or may all be gone. */
