@@ -1,6 +1,8 @@
 // Finds the owners of hosts that are not in this agent's neighbourhood, by look-ups of the hosts'
 // keys. A look-up never decides who owns a host: it finds the agent to which URLs are sent, and that
-// agent decides. Results are kept until their agent says that the host is not its own.
+// agent decides. Results are kept until their agent says that the host is not its own. So a look-up of
+// a host may end early, when a few of the nearest agents have answered: agents near a key know each
+// other. Only if the result was wrong, the next one asks as many agents as the paper does.
 
 import { type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
 import type { AgentId, Host, MemberCard } from '../core/protocol/messages.ts';
@@ -53,6 +55,8 @@ interface Search {
 export class Locator {
   readonly #s: LocatorSettings;
   readonly #located = new Map<Host, MemberCard>();
+  /** Hosts whose last result was wrong. Bound: `LOCATED_MAX`. */
+  readonly #doubted = new Map<Host, true>();
   /** By host, or by the name of a key that is not that of a host. */
   readonly #waiting = new Map<string, Key | null>();
   readonly #running = new Map<Key, Search>();
@@ -84,6 +88,7 @@ export class Locator {
   /** The agent that was found does not own the host, or does not answer. */
   forget(host: Host): void {
     this.#located.delete(host);
+    putLatest(this.#doubted, host, true, LOCATED_MAX);
   }
 
   forgetNearest(key: Key): void {
@@ -92,6 +97,7 @@ export class Locator {
 
   reset(): void {
     this.#located.clear();
+    this.#doubted.clear();
     this.#waiting.clear();
     this.#running.clear();
   }
@@ -154,12 +160,19 @@ export class Locator {
     const lookup = new Lookup({
       ...{ key, self: self.id, identifiersOf, bucketSize, concurrency, timeoutMs },
       start: this.#s.nearest(key),
+      wanted: this.#isQuick(host) ? Math.min(concurrency, bucketSize) : bucketSize,
       purpose: 'node',
     });
     this.#running.set(key, { host, key, lookup, cards: new Map() });
   }
 
+  /** Routing tables, leaders and joins need all agents near a key; a link needs its owner. */
+  #isQuick(name: string): boolean {
+    return !name.startsWith(REFRESH) && !name.startsWith('#') && !this.#doubted.has(name);
+  }
+
   #keep(host: Host, card: MemberCard): void {
+    this.#doubted.delete(host);
     this.#located.set(host, card);
     if (this.#located.size <= LOCATED_MAX) return;
     const [first] = this.#located.keys();

@@ -15,6 +15,8 @@ export interface LookupOptions {
   readonly identifiersOf: IdentifiersOf;
   /** Agents to find: *k* in the paper. */
   readonly bucketSize: number;
+  /** Agents that must answer before it ends, the nearest; `bucketSize` by default, as in the paper. */
+  readonly wanted?: number;
   /** Requests at a time while the answers bring nearer agents: *alpha* in the paper. */
   readonly concurrency: number;
   /** Time after which an agent that was asked counts as failed. */
@@ -218,7 +220,7 @@ export class Lookup {
 
   /** The agents that are to answer: the nearest that have not failed. */
   #wanted(): Candidate[] {
-    return this.#order.slice(0, this.#o.bucketSize);
+    return this.#order.slice(0, this.#o.wanted ?? this.#o.bucketSize);
   }
 
   #answerers(): Candidate[] {

@@ -57,6 +57,29 @@ describe('the owner of a host', () => {
     assert.equal(locator.isQuiet, true);
   });
 
+  it('is asked of few agents, and of all near it only after a wrong result', () => {
+    const { locator } = locatorOf(['00', '01', '10', '11']);
+    const asked = () => {
+      let count = 0;
+      for (let i = 0; i < 10; i++) {
+        for (const { to, key } of locator.pump(0).asks) {
+          count++;
+          locator.answered(cardOf(to.id), key, []);
+        }
+      }
+      return count;
+    };
+    locator.find(HOST);
+    assert.equal(asked(), 2);
+    locator.forget(HOST);
+    locator.find(HOST);
+    assert.equal(asked(), 4);
+    locator.refresh(KEY);
+    assert.equal(asked(), 4);
+    locator.nearest(KEY);
+    assert.equal(asked(), 4);
+  });
+
   it('is the nearest agent that answered, as it describes itself', () => {
     const { locator, run } = locatorOf(['1', '0']);
     locator.find(HOST);
