@@ -5,7 +5,7 @@ import type { Table } from './report.ts';
 
 /** With the defaults of the config, except that a bench waits less for lost agents. */
 export const overlayFlags = {
-  ...{ ids: whole(8, 1, 16), neighbourhood: whole(8, 4, 32), bucket: whole(20, 1, 64) },
+  ...{ ids: whole(4, 1, 16), neighbourhood: whole(5, 4, 32), bucket: whole(20, 1, 64) },
   backups: whole(1, 0, 8),
 };
 

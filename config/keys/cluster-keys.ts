@@ -49,7 +49,7 @@ const contactsMax = 16;
 
 const kademlia = z
   .strictObject({
-    ids: z.int().min(1).max(idsMax).prefault(8).meta({
+    ids: z.int().min(1).max(idsMax).prefault(4).meta({
       description:
         'Identifiers of an agent of capacity 1. Higher: more even shares, more neighbours.',
     }),
@@ -70,7 +70,7 @@ const kademlia = z
       .int()
       .min(neighbourhoodMin)
       .max(neighbourhoodMax)
-      .prefault(8)
+      .prefault(5)
       .meta({
         description:
           'Agents in the region around each identifier that know each other, at least backups + ' +

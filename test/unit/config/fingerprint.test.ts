@@ -37,11 +37,11 @@ for (const [path, other, here, there] of [
   ['name', `${plain}name: other\ncluster: { replicas: 100 }\n`, '"crawl"', '"other"'],
   ['cluster.replicas', `${plain}cluster: { replicas: 100 }\n`, '200', '100'],
   ['cluster.overlay', `${plain}cluster: { overlay: kademlia }\n`, '"ring"', '"kademlia"'],
-  ['cluster.kademlia.ids', `${plain}cluster: { kademlia: { ids: 4 } }\n`, '8', '4'],
+  ['cluster.kademlia.ids', `${plain}cluster: { kademlia: { ids: 8 } }\n`, '4', '8'],
   [
     'cluster.kademlia.neighbourhood',
     `${plain}cluster: { kademlia: { neighbourhood: 9 } }\n`,
-    '8',
+    '5',
     '9',
   ],
   ['cluster.backups', `${plain}cluster: { backups: 0 }\n`, '1', '0'],

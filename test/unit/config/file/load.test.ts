@@ -52,7 +52,7 @@ const defaults = {
     agents: 1,
     overlay: 'ring',
     contacts: [],
-    kademlia: { ids: 8, bucketSize: 20, concurrency: 3, neighbourhood: 8 },
+    kademlia: { ids: 4, bucketSize: 20, concurrency: 3, neighbourhood: 5 },
     replicas: 200,
     backups: 1,
     quorum: 'none',
