@@ -166,11 +166,17 @@ function noFaults() {
   };
 }
 
+function drawTwo(random: Random, ids: readonly AgentId[]): AgentId[] {
+  const first = random.pick(ids);
+  return [first, random.pick(ids.filter((id) => id !== first))];
+}
+
 /** A small neighbourhood, so that views are partial. */
 function drawKademlia(seed: number, ids: readonly AgentId[], backups: number): KademliaPlan {
   const random = new Random(seed * 271_828_183 + 5);
   return {
-    contacts: [...new Set([random.pick(ids), random.pick(ids)])],
+    // Through a single one, an agent whose link to it is cut could not join.
+    contacts: drawTwo(random, ids),
     ids: random.pick([1, 1, 2]),
     neighbourhood: backups + 3,
     bucketSize: random.pick([2, 3, 20]),
