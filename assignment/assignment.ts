@@ -30,4 +30,6 @@ export interface Assignment {
    * is cheaper; the default is all agents.
    */
   order(host: string, count?: number): readonly string[];
+  /** The nearest of the known agents. Absent if all agents are known. */
+  nearest?(host: string): string | undefined;
 }

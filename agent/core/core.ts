@@ -53,7 +53,7 @@ export class Core {
         const { handOff, moves, requeues, operator } = this.#p;
         return [handOff, moves, requeues, operator].every(({ isQuiet }) => isQuiet);
       },
-      lookAtHosts: () => this.#p.moves.viewChanged(),
+      lookAtHosts: () => this.#p.moves.lookAgain(),
       changes: {
         added: (member, now) => this.#added(member, now),
         removed: (member, why, placement, now) => this.#removed(member, why, placement, now),

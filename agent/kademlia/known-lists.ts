@@ -27,6 +27,12 @@ export class KnownLists implements Assignment {
     return recent.length <= count ? recent : recent.slice(0, count);
   }
 
+  /** The nearest of all placed agents that are known here. */
+  nearest(host: string): string | undefined {
+    const order = this.#places.orderOfKnown(keyOf(host, this.#sha1));
+    return order.find((id) => this.#placed.has(id));
+  }
+
   #compute(host: string): readonly string[] {
     const place = this.#places.of(keyOf(host, this.#sha1));
     const order = place.kind === 'known' ? place.order.filter((id) => this.#placed.has(id)) : [];

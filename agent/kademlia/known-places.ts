@@ -87,6 +87,14 @@ export class Places {
     return { kind: isUnsure ? 'unsure' : 'elsewhere' };
   }
 
+  /** All agents that are known, whether or not there are nearer ones. */
+  orderOfKnown(host: Key): readonly NeighbourId[] {
+    return this.#orderOf(
+      this.#p.members.map(({ neighbour }) => neighbour),
+      host,
+    );
+  }
+
   /**
    * Follows the subtrees that are nearest to a host. The way leads into the path's region if each
    * subtree beside it is empty, or has so few agents that they all watch this one.

@@ -87,6 +87,7 @@ export class Work {
         this.#units += LOOKUP;
         return ring.order(host, count);
       },
+      ...(ring.nearest && { nearest: (host: string) => ring.nearest?.(host) }),
     };
   }
 

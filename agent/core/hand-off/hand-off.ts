@@ -469,7 +469,7 @@ export class HandOff implements Part {
     let looks = list.pending.size;
     for (const host of list.pending) {
       if (looks-- <= 0 || items.length >= yieldHosts || this.#looks-- <= 0) break;
-      const owner = this.#view.owner(host);
+      const owner = member.joined ? this.#view.owner(host) : this.#view.probableOwner(host);
       const withdrawn = owner !== list.to || list.withdrawn.has(host);
       if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.settleUntil))) {
         // A host that is not ready moves to the end.

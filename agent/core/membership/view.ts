@@ -172,6 +172,14 @@ export class View {
     return this.assignment().owner(host);
   }
 
+  /**
+   * The owner or, if that is unknown because the view is partial, the agent in view that is nearest
+   * to the host. It may become the owner before this agent knows that.
+   */
+  probableOwner(host: Host): AgentId | undefined {
+    return this.owner(host) ?? this.assignment().nearest?.(host);
+  }
+
   owns(host: Host): boolean {
     return this.owner(host) === this.me;
   }

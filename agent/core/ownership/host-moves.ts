@@ -94,7 +94,7 @@ export class HostMoves implements Part {
   added(member: Member, now: Instant): void {
     const { store, view, handOff } = this.#p;
     const { id } = member.card;
-    const names = (host: Host) => view.owner(host) === id;
+    const names = (host: Host) => view.probableOwner(host) === id;
     const leavers = this.#leaving ? view.leavers() : [];
     handOff.giveFrom(id, { walk: new HostWalk(store), names }, now, leavers);
   }
@@ -222,8 +222,21 @@ export class HostMoves implements Part {
     }
   }
 
-  viewChanged(): void {
+  /** Updates all hosts again. */
+  lookAgain(): void {
     this.#stale = new HostWalk(this.#p.store);
+  }
+
+  viewChanged(now: Instant): void {
+    const { view, visits, handOff, settings } = this.#p;
+    this.lookAgain();
+    if (!view.assignment().nearest) return;
+    // In a partial view, another agent may know that it owns the host before this one does.
+    for (const { host } of visits.open()) {
+      const owner = view.probableOwner(host);
+      if (owner === undefined || owner === settings.id || handOff.isListed(host)) continue;
+      handOff.give(owner, [host], now);
+    }
   }
 
   /** Updates some hosts, sends lists and YIELDs that are due, and records finished hand-offs. */

@@ -52,6 +52,12 @@ const of = (places: Places, bits: string) => {
   return place.kind === 'known' ? place.order : place.kind;
 };
 
+it('the order of the known agents has those beside the path, although others may be nearer', () => {
+  const places = placesOf({ members: { '001': [2], '11': [160] }, joining: ['11'] });
+  assert.equal(of(places, '111'), 'elsewhere');
+  assert.deepEqual(places.orderOfKnown(keyOfBits('111')), ['11', '001', '0']);
+});
+
 describe('a host in the region', () => {
   it('has a list of all its agents, the nearest first', () => {
     const places = placesOf({ members: { '001': [2], '0001': [2], '1': [0] } });
