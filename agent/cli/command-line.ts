@@ -159,6 +159,8 @@ function addAgentCommand(root: Command, action: ActionOf): void {
   type AgentFlags = Flags<{
     id: string;
     listen?: string;
+    address?: string;
+    capacity?: string;
     refresh?: number | true;
     repair?: boolean;
   }>;
@@ -168,6 +170,8 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     .argument(...configArgument)
     .requiredOption('--id <id>', 'which agent of the config, or a new one with --listen')
     .option('--listen <endpoint>', 'the endpoint of a new agent, which joins by cluster.contacts')
+    .option('--address <endpoint>', 'where others reach the new agent, if not at --listen')
+    .option('--capacity <number>', 'relative share of the hosts of the new agent (default: 1)')
     .option(
       '--refresh [round]',
       'as launch --refresh; a number above the last round (default: Unix seconds)',

@@ -41,7 +41,7 @@ const ringPointsMax = 1_000_000;
 /** An identifier takes about 100 bytes and some microseconds at the start of each command. */
 const identifiersMax = 100_000;
 /** Heartbeats with more are refused. */
-const identifiersOfAgentMax = 8192;
+export const identifiersOfAgentMax = 8192;
 
 const RULES: readonly Rule[] = [
   { reads: [], check: repeatedAgents },
@@ -51,6 +51,7 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.backups', 'cluster.kademlia.neighbourhood'], check: smallNeighbourhood },
   { reads: ['cluster.agents', 'cluster.contacts'], check: noAgents },
   { reads: ['cluster.overlay', 'cluster.contacts'], check: contactsOfRing },
+  { reads: ['cluster.agents', 'cluster.contacts'], check: numberedAgents },
   { reads: ['cluster.quorum', 'limits.pages'], check: needsAllAgents },
   { reads: ['cluster.failureDetector'], check: heartbeats },
   { reads: ['cluster.agents', 'cluster.backups'], check: tooManyBackups },
@@ -180,7 +181,7 @@ function smallNeighbourhood({ parsed }: Subject): Finding[] {
 
 function noAgents({ parsed, members }: Subject): Finding[] {
   if (members.length > 0 || parsed.cluster.contacts.length > 0) return [];
-  const remedy = 'list the agents, or write their number';
+  const remedy = 'list the agents, write their number, or add cluster.contacts (kademlia)';
   return [error(['cluster', 'agents'], 'names no agent', remedy)];
 }
 
@@ -190,6 +191,15 @@ function contactsOfRing({ parsed }: Subject): Finding[] {
   const message = 'need cluster.overlay: kademlia: on the ring, agents need the list of all agents';
   const remedy = 'list the agents in cluster.agents, or write "overlay: kademlia"';
   return [error(['cluster', 'contacts'], message, remedy)];
+}
+
+/** Only a contact begins a cluster, and the ports of numbered agents are not known beforehand. */
+function numberedAgents({ raw, parsed }: Subject): Finding[] {
+  if (parsed.cluster.contacts.length === 0) return [];
+  if (typeof valueAt(raw, ['cluster', 'agents']) !== 'number') return [];
+  const message = 'get free ports, which are no cluster.contacts: they wait for other agents';
+  const remedy = 'list the agents with their endpoints, or remove cluster.contacts';
+  return [warning(['cluster', 'agents'], message, remedy)];
 }
 
 /** What agents that know only their neighbours cannot do. */

@@ -19,6 +19,9 @@ const neighbourhoodMax = 32;
 /** Without backups: the owner, its lease grantor and the next agent. */
 const neighbourhoodMin = 3;
 
+/** The relative share of an agent. */
+export const agentCapacity = z.number().gt(0).max(1000);
+
 const agentEntry = z.strictObject({
   id: agentId.meta({
     description: 'Name of the agent and of its directory. A change moves hosts.',
@@ -32,16 +35,11 @@ const agentEntry = z.strictObject({
     description: 'Endpoint for other agents. Default: `listen`. Required if that is a wildcard.',
     example: 'tcp://10.0.0.5:7101',
   }),
-  capacity: z
-    .number()
-    .gt(0)
-    .max(1000)
-    .prefault(1)
-    .meta({
-      description:
-        'Relative share of the hosts: max(1, round(capacity × replicas)) ring points, or ids for ' +
-        'replicas.',
-    }),
+  capacity: agentCapacity.prefault(1).meta({
+    description:
+      'Relative share of the hosts: max(1, round(capacity × replicas)) ring points, or ids for ' +
+      'replicas.',
+  }),
 });
 
 /** An agent sends a PING to each of them. */

@@ -23,19 +23,18 @@ import { openWorkText } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { judgePorts } from './agent-ports.ts';
 import { type AgentStart, runAgent } from './agent-run.ts';
-import { withNewAgent } from './new-agent.ts';
+import { type NewAgentFlags, withNewAgent } from './new-agent.ts';
 import { ProcessSignals } from './process-signals.ts';
 import { type Repair, repairOf } from './repair.ts';
 
 export async function agentCommand(
   file: string,
-  flags: CommonFlags & {
-    readonly id: string;
-    /** The endpoint of an agent that is not in the config. */
-    readonly listen?: string;
-    readonly refresh?: number;
-    readonly repair?: boolean;
-  },
+  flags: CommonFlags &
+    NewAgentFlags & {
+      readonly id: string;
+      readonly refresh?: number;
+      readonly repair?: boolean;
+    },
 ): Promise<ExitCode> {
   const { id, refresh, repair = false } = flags;
   if (repair && refresh !== undefined) {
@@ -45,7 +44,7 @@ export async function agentCommand(
   const signals = new ProcessSignals(false);
   const read = load(file, flags, { warn: true });
   if (!read.ok) return read.code;
-  const loaded = flags.listen === undefined ? read : withNewAgent(read.config, id, flags.listen);
+  const loaded = withNewAgent(read.config, id, flags);
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
   const known = membersOf(loaded.config).map((member) => member.id);

@@ -1,22 +1,47 @@
 // An agent that is not in the config (`ubiring agent CONFIG --id ID --listen ENDPOINT`): it joins
-// through the contacts of the overlay kademlia.
+// through the contacts of the overlay kademlia. Its options are checked as the entries of
+// `cluster.agents` are.
 
-import type { Config } from '../../../config/config.ts';
-import { agentId, peerEndpoint } from '../../../config/keys/leaves.ts';
+import type { AgentEntry, Config } from '../../../config/config.ts';
+import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
+import { agentCapacity } from '../../../config/keys/cluster-keys.ts';
+import { agentId, listenEndpoint, peerEndpoint } from '../../../config/keys/leaves.ts';
+import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
 import type { LoadResult } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 
-/** The config with the agent. Prints what is wrong with it, if anything is. */
-export function withNewAgent(config: Config, id: string, listen: string): LoadResult<Config> {
+/** The options of a new agent, as written. */
+export interface NewAgentFlags {
+  readonly listen?: string;
+  readonly address?: string;
+  readonly capacity?: string;
+}
+
+type Checked =
+  | { readonly ok: true; readonly entry: AgentEntry }
+  | { readonly ok: false; readonly why: string };
+
+/**
+ * The config with the agent, or the config itself if no option is given. Prints what is wrong with
+ * the options, if anything is.
+ */
+export function withNewAgent(config: Config, id: string, flags: NewAgentFlags): LoadResult<Config> {
+  const { listen, address, capacity } = flags;
+  if (listen === undefined) {
+    const lone = address !== undefined ? '--address' : capacity !== undefined && '--capacity';
+    if (!lone) return { ok: true, config };
+    say(`${lone} needs --listen: the config has the values of its agents`);
+    return { ok: false, code: 2 };
+  }
   const { contacts, agents } = config.cluster;
-  const wrong = problemOf(config, id, listen);
-  if (wrong !== null) {
-    say(wrong);
+  const checked = checkedEntry(config, id, { ...flags, listen });
+  if (!checked.ok) {
+    say(checked.why);
     return { ok: false, code: 2 };
   }
   const others = typeof agents === 'number' ? [] : agents;
-  const entry = { id, listen, address: listen, capacity: 1 };
-  if (!contacts.includes(listen)) {
+  const { entry } = checked;
+  if (!contacts.includes(entry.address)) {
     say(`${id}: joins when one of ${contacts.join(', ')} answers`);
   }
   return {
@@ -25,15 +50,38 @@ export function withNewAgent(config: Config, id: string, listen: string): LoadRe
   };
 }
 
-function problemOf({ cluster }: Config, id: string, listen: string): string | null {
+function checkedEntry(
+  { cluster }: Config,
+  id: string,
+  flags: NewAgentFlags & { readonly listen: string },
+): Checked {
+  const { listen, address = listen } = flags;
   if (cluster.contacts.length === 0) {
-    return '--listen needs cluster.contacts in the config (with cluster.overlay: kademlia)';
+    return no('--listen needs cluster.contacts in the config (with cluster.overlay: kademlia)');
   }
   if (typeof cluster.agents !== 'number' && cluster.agents.some((agent) => agent.id === id)) {
-    return `agent ${id} is in the config, which has its endpoint: leave out --listen`;
+    return no(`agent ${id} is in the config, which has its endpoint: leave out --listen`);
   }
   const name = agentId.safeParse(id);
-  if (!name.success) return `--id ${id}: ${name.error.issues[0]!.message}`;
-  const endpoint = peerEndpoint.safeParse(listen);
-  return endpoint.success ? null : `--listen ${listen}: ${endpoint.error.issues[0]!.message}`;
+  if (!name.success) return no(`--id ${id}: ${name.error.issues[0]!.message}`);
+  const bound = listenEndpoint.safeParse(listen);
+  if (!bound.success) return no(`--listen ${listen}: ${bound.error.issues[0]!.message}`);
+  if (flags.address === undefined && isWildcard(parseEndpoint(listen)!)) {
+    const why = 'all interfaces, so peers do not know where to connect';
+    const { port } = parseEndpoint(listen)!;
+    return no(`--listen ${listen}: ${why}; add for example --address tcp://10.0.0.5:${port}`);
+  }
+  const peer = peerEndpoint.safeParse(address);
+  if (!peer.success) return no(`--address ${address}: ${peer.error.issues[0]!.message}`);
+  const share = agentCapacity.safeParse(Number(flags.capacity ?? 1));
+  if (!share.success) return no(`--capacity ${flags.capacity}: must be above 0, up to 1000`);
+  const capacity = share.data;
+  const most = identifiersOfAgentMax / cluster.kademlia.ids;
+  if (capacity > most)
+    return no(`--capacity ${capacity}: with cluster.kademlia.ids, up to ${most}`);
+  return { ok: true, entry: { id, listen, address, capacity } };
+}
+
+function no(why: string): Checked {
+  return { ok: false, why };
 }

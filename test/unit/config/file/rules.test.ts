@@ -137,6 +137,24 @@ test('rules: a config with contacts need not list the agents', () => {
   assert.match(problem.message, /need cluster\.overlay: kademlia/);
 });
 
+test('rules: numbered agents cannot be contacts', () => {
+  const [warning = '', ...more] = warningsOf(kademlia(`, ${contacts}`));
+  assert.match(
+    warning,
+    /cluster\.agents: get free ports, .*; list the agents with their endpoints/,
+  );
+  assert.deepEqual(more, []);
+  const listed = `${agents('id: a, listen: "tcp://h:1"')}  overlay: kademlia\n  ${contacts}\n`;
+  assert.deepEqual(warningsOf(listed), []);
+  assert.deepEqual(warningsOf(`${plain}cluster: { overlay: kademlia, ${contacts} }\n`), []);
+});
+
+test('rules: a config without agents is told about contacts', () => {
+  const problem = onlyProblem(`${plain}cluster: { overlay: kademlia, agents: [] }\n`);
+  assert.equal(problem.path, 'cluster.agents');
+  assert.match(problem.remedy, /or add cluster\.contacts/);
+});
+
 test('rules: limits the identifiers of an agent and of the cluster', () => {
   const of = (capacity: number, count: number, ids: number) => {
     const entries = Array.from({ length: count }, (_, k) => {
