@@ -76,6 +76,8 @@ export interface AgentOptions {
   readonly config: Config;
   readonly id: string;
   readonly log: Logger;
+  /** Tells the operator what needs attention; completes the sentence *this agent ...* */
+  readonly warn: (message: string) => void;
   /** The round that requests known pages again. */
   readonly refresh?: number | undefined;
   /** Agents that must join before the crawl begins; without them the agent exits with 5. */
@@ -232,7 +234,7 @@ class Agent implements RunningAgent {
     const bound = await this.#transport.bind();
     if (!bound.ok) {
       await this.#close();
-      this.#closeStore();
+      this.#attempt('closing the state file', () => this.#store.close());
       this.#p.state.unlock();
       return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };
     }
@@ -399,6 +401,8 @@ class Agent implements RunningAgent {
         return effect.tell();
       case 'woke':
         return this.#onWoke();
+      case 'warn':
+        return this.#p.warn(effect.message);
       case 'end':
         void this.#end(effect);
     }
@@ -465,11 +469,11 @@ class Agent implements RunningAgent {
     this.#pipeline.abortAll();
     await this.#transport.close({ lingerMs: LINGER_MS });
     await this.#close();
-    this.#closeStore();
+    this.#attempt('closing the state file', () => this.#store.close());
     await this.#p.beforeUnlock?.(end);
     this.#p.state.unlock();
     this.#loopDelay.disable();
-    this.#removeProcess();
+    this.#attempt('removing agent.pid', () => removeProcess(this.#p.directory));
     if (more) this.#p.log[level]({ code, ...more }, reason);
     this.#exit.resolve(end);
   }
@@ -481,19 +485,12 @@ class Agent implements RunningAgent {
     return { agents, ...(round > 0 && { round }) };
   }
 
-  #closeStore(): void {
+  /** During the exit, a failure is only logged. */
+  #attempt(what: string, act: () => void): void {
     try {
-      this.#store.close();
+      act();
     } catch (error) {
-      this.#p.log.error({ err: error }, 'the state file cannot be closed');
-    }
-  }
-
-  #removeProcess(): void {
-    try {
-      removeProcess(this.#p.directory);
-    } catch (error) {
-      this.#p.log.warn({ err: error }, 'agent.pid cannot be removed');
+      this.#p.log.error({ err: error }, `${what} failed`);
     }
   }
 }

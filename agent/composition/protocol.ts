@@ -11,6 +11,7 @@ import { turnSlice } from '../runtime/timed-slice.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { DirectiveTable } from '../storage/tables/directive-table.ts';
+import { KeptAddresses } from '../storage/tables/kept-addresses.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { requestScopeOf, robotsParser, seedsOf, settingsOf } from './config-parts.ts';
 import { withOverlay } from './selected-overlay.ts';
@@ -28,7 +29,7 @@ export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effect
   const seeds = seedsOf(config);
   const scope = requestScopeOf(config, seeds);
   return new Core({
-    ...withOverlay(config, settingsOf(parts)),
+    ...withOverlay(config, settingsOf(parts), new KeptAddresses(parts.state.db)),
     store,
     effects,
     slice: turnSlice(),

@@ -7,6 +7,7 @@ import { Ring } from '../../assignment/ring.ts';
 import type { Config } from '../../config/config.ts';
 import type { CoreParts } from '../core/assembly.ts';
 import type { CoreSettings } from '../core/protocol/settings.ts';
+import type { KeptAddresses } from '../kademlia/first-contacts.ts';
 import { KademliaOverlay } from '../kademlia/kademlia-overlay.ts';
 import { chance } from '../runtime/random.ts';
 import { ringPointsOf, sha1 } from './placement.ts';
@@ -18,8 +19,9 @@ export type PlainSettings = Omit<CoreSettings, 'build' | 'collision'>;
 export function withOverlay(
   { cluster }: Pick<Config, 'cluster'>,
   settings: PlainSettings,
+  kept: KeptAddresses,
 ): Pick<CoreParts, 'settings' | 'overlay'> {
-  if (cluster.overlay === 'kademlia') return withKademlia(cluster, settings);
+  if (cluster.overlay === 'kademlia') return withKademlia(cluster, settings, kept);
   const points = ringPointsOf(cluster);
   return {
     settings: {
@@ -33,6 +35,7 @@ export function withOverlay(
 function withKademlia(
   { kademlia, contacts }: Config['cluster'],
   settings: PlainSettings,
+  kept: KeptAddresses,
 ): Pick<CoreParts, 'settings' | 'overlay'> {
   const { ids, bucketSize, concurrency, neighbourhood } = kademlia;
   const { id, capacity, address, fingerprintHash, backups } = settings;
@@ -45,7 +48,7 @@ function withKademlia(
     identifiersOf: (member) => known.of(member),
     contacts: contacts.length > 0 ? contacts : listed,
     ...{ fingerprintHash, bucketSize, concurrency, neighbourhood, backups },
-    ...{ heartbeatMs, suspectAfterMs, random: chance },
+    ...{ heartbeatMs, suspectAfterMs, random: chance, kept },
   });
   const build: CoreSettings['build'] = (members) => overlay.placement(members);
   // Two agents have no identifier in common: SHA-1 of different names.

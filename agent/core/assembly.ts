@@ -19,10 +19,12 @@ import { UrlAnnouncements } from './exchange/url-announcements.ts';
 import { FetchRight } from './hand-off/fetch-right.ts';
 import { HandOff } from './hand-off/hand-off.ts';
 import { Completion } from './lifecycle/completion.ts';
+import { JoinWait } from './lifecycle/join-wait.ts';
 import { Shutdown } from './lifecycle/shutdown.ts';
 import { Gate } from './membership/gate.ts';
 import { type Changes, Membership } from './membership/membership.ts';
 import { Neighbours } from './membership/neighbours.ts';
+import { OtherSettings } from './membership/other-settings.ts';
 import { Outbound } from './membership/outbound.ts';
 import { FullView, type Overlay } from './membership/overlay.ts';
 import { RefusedClaims } from './membership/refused-claims.ts';
@@ -114,7 +116,10 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const hosts = Object.assign(placed, limits);
   const { right, budgets, asks } = hosts;
   const visits = parts.visits(right, members.directives, members.events, budgets, asks);
-  return Object.assign(members, hosts, assembleCrawl(parts, hooks, members, hosts, visits));
+  const crawl = assembleCrawl(parts, hooks, members, hosts, visits);
+  const { settings, effects } = parts;
+  const joinWait = new JoinWait({ ...members, settings, effects, shutdown: crawl.shutdown });
+  return Object.assign(members, hosts, crawl, { joinWait });
 }
 
 /** Which agents are alive, and how they are reached. */
@@ -143,6 +148,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
   });
   const whereabouts = new Whereabouts(view, overlay);
   const gate = new Gate({ settings, view, outbound, refused, overlay, membership });
+  const otherSettings = new OtherSettings({ settings, view, overlay, outbound, membership });
   const backlog = new Backlog(parts.slice);
   const completion = new Completion(settings, view, overlay);
   return {
@@ -158,6 +164,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
     stall,
     membership,
     gate,
+    otherSettings,
     backlog,
     completion,
   };

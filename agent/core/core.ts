@@ -83,7 +83,7 @@ export class Core {
         },
       },
       p.neighbours,
-      { pump: (now) => this.#tryJoin(now) },
+      { reset: (now) => p.joinWait.reset(now), pump: (now) => this.#tryJoin(now) },
       // Rights are withdrawn before new work begins.
       { pump: (now) => p.aborts.judge(visits.open(), now) },
       p.right,
@@ -151,7 +151,7 @@ export class Core {
       if (message.type !== 'HELLO') return;
       return this.#p.refused.refuse(from.id, 'hello', `it calls this agent ${to.id}`, now);
     }
-    if (!this.#p.gate.admits(envelope, now)) return;
+    if (!this.#p.gate.admits(envelope, now)) return this.#p.otherSettings.refused(envelope);
     if (isOverlayMessage(message)) return this.#p.neighbours.onMessage(from, message, now);
     switch (message.type) {
       case 'HELLO':
@@ -442,13 +442,12 @@ export class Core {
 
   #tryJoin(now: Instant): void {
     if (this.#p.view.joined || this.#p.handOff.owedAny()) return;
-    if (!this.#p.membership.allMet(now)) {
-      return this.#p.shutdown.endForlorn(this.#p.membership.awaited, now.mono - this.#startedAt);
-    }
+    if (!this.#p.membership.allMet(now)) return this.#p.joinWait.goesOn(now);
     this.#p.view.joined = true;
     this.#p.overlay.joined();
     this.#p.view.moved();
     this.#p.shutdown.joined();
+    this.#p.joinWait.joined();
     // Without members, nobody can report that the crawl completed while this agent was starting.
     if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();

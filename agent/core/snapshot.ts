@@ -15,6 +15,8 @@ export interface CoreSnapshot {
   readonly id: AgentId;
   readonly incarnation: Incarnation;
   readonly joined: boolean;
+  /** Why this agent has not joined although it has waited. */
+  readonly waits?: string;
   readonly lifecycle: LifecycleState['kind'];
   readonly idle: boolean;
   /** By a directive of the operator. */
@@ -63,9 +65,9 @@ export function snapshotOf(
   { id, idle }: Pick<CoreSnapshot, 'id' | 'idle'>,
   now: Instant,
 ): CoreSnapshot {
-  const { view, settlement } = parts;
+  const { view, settlement, joinWait } = parts;
   return {
-    ...{ id, idle },
+    ...{ id, idle, ...(joinWait.reason !== null && { waits: joinWait.reason }) },
     incarnation: parts.outbound.inc,
     joined: view.joined,
     lifecycle: parts.shutdown.state,

@@ -1,45 +1,107 @@
-// The endpoints through which an agent finds the cluster. Their agents are not known by name, so a
-// PING without an addressee is sent, and its answer names the agent.
+// The endpoints through which an agent finds the cluster: the contacts of the config, and the agents
+// that earlier processes of this agent knew, so that a restart needs none of the contacts. The
+// agents there are not known by name, so a PING without an addressee is sent, and its answer names
+// the agent.
 
-export interface FirstContactsOptions {
-  /** Endpoints from the config; none: the config lists the agents. */
-  readonly endpoints: readonly string[];
-  /** This agent's own address. */
-  readonly address: string;
-  readonly heartbeatMs: number;
-  readonly suspectAfterMs: number;
+import type { Entries } from '../core/membership/overlay.ts';
+import type { MemberCard } from '../core/protocol/messages.ts';
+import type { Contact } from './contact.ts';
+
+/** Keeps addresses of other agents on disk. */
+export interface KeptAddresses {
+  /** Those of the last `save`; none if they are damaged. */
+  read(): readonly string[];
+  save(addresses: readonly string[]): void;
 }
 
-export class FirstContacts {
+export interface FirstContactsOptions {
+  /** Endpoints from the config, or of its agents if it has no contacts. */
+  readonly contacts: readonly string[];
+  readonly self: Pick<Contact, 'address'>;
+  readonly heartbeatMs: number;
+  readonly suspectAfterMs: number;
+  /** Absent: nothing is kept. */
+  readonly kept?: KeptAddresses;
+}
+
+/** Each of them needs a link while it is asked, and 32 links to unconfirmed addresses may exist. */
+export const KEPT_MAX = 32;
+/** All kept endpoints are asked within `suspectAfterMs`, after which a contact may begin alone. */
+const KEPT_BATCHES = 4;
+
+export class FirstContacts implements Entries {
   readonly #o: FirstContactsOptions;
-  /** The next one to ask is the first. */
+  readonly contacts: readonly string[];
+  /** The next contact to ask is the first. */
   readonly #others: string[];
   #askedAt = -Infinity;
+  /** The most recently seen first. Filled by `keep` from the routing table. Bound: `KEPT_MAX`. */
+  #kept: readonly string[];
+  #keptAt = -Infinity;
+  #batch = 0;
+  #batchAt = -Infinity;
 
   constructor(options: FirstContactsOptions) {
     this.#o = options;
-    this.#others = options.endpoints.filter((endpoint) => endpoint !== options.address);
+    this.contacts = options.contacts.filter((endpoint) => endpoint !== options.self.address);
+    this.#others = [...this.contacts];
+    this.#kept = (options.kept?.read() ?? []).slice(0, KEPT_MAX);
   }
 
   /** Only a contact may begin a cluster: any other agent could be cut off from one that exists. */
   get mayBeginAlone(): boolean {
-    return this.#o.endpoints.includes(this.#o.address);
+    return this.#o.contacts.includes(this.#o.self.address);
+  }
+
+  /** The kept endpoints that are no contacts. */
+  get earlier(): readonly string[] {
+    const all = new Set(this.#o.contacts).add(this.#o.self.address);
+    return this.#kept.filter((endpoint) => !all.has(endpoint));
   }
 
   /**
-   * The endpoints to ask now: all until this agent has members, and then one after the other,
-   * because contacts that started at the same time may have begun two clusters.
+   * The endpoints to ask now: all until this agent has members, and then one contact after the
+   * other, because contacts that started at the same time may have begun two clusters.
    *
    * @param known - the addresses of the members
    */
   due(known: Pick<ReadonlySet<string>, 'size' | 'has'>, now: number): readonly string[] {
     const { heartbeatMs, suspectAfterMs } = this.#o;
-    if (now - this.#askedAt < (known.size === 0 ? heartbeatMs : suspectAfterMs)) return [];
+    const earlier = known.size === 0 ? this.#earlierDue(now) : [];
+    if (now - this.#askedAt < (known.size === 0 ? heartbeatMs : suspectAfterMs)) return earlier;
     this.#askedAt = now;
-    if (known.size === 0) return this.#others;
+    if (known.size === 0) return [...this.#others, ...earlier];
     const [next] = this.#others.splice(0, 1);
     if (next === undefined) return [];
     this.#others.push(next);
     return known.has(next) ? [] : [next];
+  }
+
+  #earlierDue(now: number): readonly string[] {
+    if (now - this.#batchAt < this.#o.suspectAfterMs / KEPT_BATCHES) return [];
+    this.#batchAt = now;
+    const { earlier } = this;
+    const size = KEPT_MAX / KEPT_BATCHES;
+    const from = this.#batch * size;
+    this.#batch = from + size < earlier.length ? this.#batch + 1 : 0;
+    return earlier.slice(from, from + size);
+  }
+
+  /**
+   * Saves the addresses of known agents, the most recently seen first, if some are new and there is
+   * room for them. Earlier ones stay while there is room: their agents may be back by the next
+   * start.
+   */
+  keep(known: () => readonly Pick<MemberCard, 'address'>[], now: number): void {
+    const { kept, suspectAfterMs } = this.#o;
+    if (!kept || now - this.#keptAt < suspectAfterMs) return;
+    this.#keptAt = now;
+    const addresses = [...new Set(known().map(({ address }) => address))];
+    const isNew = addresses.some((address) => !this.#kept.includes(address));
+    const hasRoom =
+      this.#kept.length < KEPT_MAX || this.#kept.some((address) => !addresses.includes(address));
+    if (!isNew || !hasRoom) return;
+    this.#kept = [...new Set([...addresses, ...this.#kept])].slice(0, KEPT_MAX);
+    kept.save(this.#kept);
   }
 }

@@ -9,6 +9,7 @@ import type {
   About,
   Addressed,
   ContactMessage,
+  Entries,
   IdleMessage,
   IdleState,
   Overlay,
@@ -32,7 +33,7 @@ import {
   type Prefix,
   prefixOf,
 } from './contact.ts';
-import { FirstContacts } from './first-contacts.ts';
+import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
 import { Hearsay } from './hearsay.ts';
 import { IdleTree } from './idle-tree.ts';
 import { KnownLists } from './known-lists.ts';
@@ -43,20 +44,16 @@ import { RoutingTable } from './routing-table.ts';
 
 type RegionTold = Extract<RegionMessage, { type: 'REGION_TOLD' }>;
 
-export interface KademliaSettings {
+export interface KademliaSettings extends FirstContactsOptions {
   readonly self: Contact;
   readonly sha1: Sha1;
   readonly identifiersOf: IdentifiersOf;
   readonly fingerprintHash: string;
-  /** Endpoints of the agents that a new agent meets first. Only they begin a cluster. */
-  readonly contacts: readonly string[];
   readonly bucketSize: number;
   readonly concurrency: number;
   /** Joined members of a region at least: m in docs/OVERLAY.md. */
   readonly neighbourhood: number;
   readonly backups: number;
-  readonly heartbeatMs: number;
-  readonly suspectAfterMs: number;
   /** Returns numbers in [0, 1). */
   readonly random: () => number;
 }
@@ -131,10 +128,7 @@ export class KademliaOverlay implements Overlay {
       notThere: (key) => this.#locator.forgetNearest(key),
       suspectAfterMs,
     });
-    this.#first = new FirstContacts({
-      ...{ endpoints: settings.contacts, address: self.address },
-      ...{ heartbeatMs: settings.heartbeatMs, suspectAfterMs },
-    });
+    this.#first = new FirstContacts(settings);
     const times = { everyMs: settings.heartbeatMs, waitMs: suspectAfterMs };
     this.#toGreet = new Hearsay({ max: TO_GREET_MAX, ...times });
     this.#toPing = new Hearsay({ max: TO_PING_MAX, ...times });
@@ -240,6 +234,10 @@ export class KademliaOverlay implements Overlay {
 
   get mayBeFirst(): boolean {
     return this.#first.mayBeginAlone;
+  }
+
+  get entries(): Entries {
+    return this.#first;
   }
 
   isReady(): boolean {
@@ -430,6 +428,7 @@ export class KademliaOverlay implements Overlay {
     for (const contact of failed) this.#table.failed(contact);
     for (const key of ended) this.#table.lookedUp(key, now.mono);
     if (this.#hood.joined) {
+      this.#first.keep(() => this.#cards(), now.mono);
       for (const key of this.#table.refreshes(now.mono, this.#s.random)) this.#locator.refresh(key);
     }
     const me = this.#aboutMe();

@@ -215,7 +215,7 @@ export function untilJoined(config: string, ...ids: string[]): Promise<void> {
   return untilAsked(`one cluster of ${ids.join(', ')}`, async () => {
     const { stdout, code } = await run('status', config, '--json');
     if (code !== 0 && stdout === '') return false;
-    const { agents } = JSON.parse(stdout) as { agents: JoinedAgent[] };
+    const { agents = [] } = JSON.parse(stdout) as { agents?: JoinedAgent[] };
     const whole = agents.filter((one) => one.joined && one.members.length === ids.length - 1);
     return whole.map(({ id }) => id).join() === ids.join();
   });

@@ -39,11 +39,20 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   ...[
     '--listen needs cluster.contacts in the config',
     'which has its endpoint: leave out --listen',
-    'agent/cli/agent/new-agent.ts: --listen …: …',
+    ...['listen', 'address', 'capacity'].map((one) => `agent/cli/agent/new-agent.ts: --${one} …: `),
+    'needs --listen: the config has the values of its agents',
   ].map((says) => ({
     says,
     by: ['test/unit/cli/agent/new-agent.test.ts', 'new agent: an agent '] as const,
   })),
+  {
+    says: 'agent/core/lifecycle/join-wait.ts: no agent answers at',
+    by: ['test/integration/contacts.test.ts', 'without an answer of a contact, an agent says so'],
+  },
+  {
+    says: 'too: only a contact begins a cluster; start one of',
+    by: ['test/unit/core/lifecycle/join-wait.test.ts', 'says that they wait as well'],
+  },
   {
     says: 'agent/cli/agent/repair.ts:   ubiring launch … --repair',
     by: [

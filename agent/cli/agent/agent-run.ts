@@ -61,7 +61,13 @@ export async function runAgent(
     const { startingEnded } = await import('../common/launch-lock.ts');
     await startingEnded(config.agent.dataDir);
   }
-  const end = await run(start, opened.log, signals);
+  const isShown = !launched && process.stderr.isTTY;
+  // Unless stderr is a terminal, the log is written to stderr, too, and has the warning.
+  const warn = (message: string) => {
+    opened.log.warn(message);
+    if (isShown) say(`${id}: ${message}`);
+  };
+  const end = await run({ ...start, warn }, opened.log, signals);
   // Unless stderr is a terminal, the log is written to stderr, too, and has the reason.
   const isLogged = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isLogged) say(`${id}: ${end.reason}`);
@@ -82,7 +88,7 @@ function keepYoung(): void {
 }
 
 async function run(
-  start: AgentStart,
+  start: AgentStart & { readonly warn: (message: string) => void },
   log: AgentLog['log'],
   signals: ProcessSignals,
 ): Promise<AgentEnd> {

@@ -21,6 +21,7 @@ import {
   count,
   durationText,
   print,
+  printable,
   programName,
   renderTable,
   say,
@@ -181,12 +182,20 @@ const numeric = { numeric: true } as const;
 export function statusText({ agents, orders = [] }: ClusterStatus): string {
   const happened = recentLines(agents);
   const tables = [
-    ...[crawlTable(agents), waitsText(agents), directivesText(orders)],
+    ...[crawlTable(agents), joinsText(agents), waitsText(agents), directivesText(orders)],
     ...[safetyTable(agents), budgetsText(agents), trafficText(agents)],
   ];
   const parts = tables.filter((text) => text !== null);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
   return parts.join('\n\n');
+}
+
+/** Why agents have not joined; null: all have, or will soon. */
+function joinsText(agents: readonly AgentStatus[]): string | null {
+  const lines = agents.flatMap(({ id, waits }) => {
+    return waits === undefined ? [] : [printable(`${id} has not joined: ${waits}`)];
+  });
+  return lines.length === 0 ? null : lines.join('\n');
 }
 
 /** A possible reason why a crawl with a queue is stalled; null if no host waits. */

@@ -22,8 +22,6 @@ import type { Completion } from './completion.ts';
 
 /** Milliseconds after which a leaving agent ends, even if hosts are not handed over. */
 const LEAVE_MS_MAX = 30_000;
-/** Milliseconds that a start waits for agents it must meet; they may be started one by one. */
-const AWAIT_MS_MAX = 60_000;
 /** Milliseconds for which open requests may finish during a stop before they are aborted. */
 const STOP_GRACE_MS = 3_000;
 
@@ -193,16 +191,6 @@ export class Shutdown implements Part {
     if (visits.openCount() === 0) return this.end(11, 'stopped; run launch again to continue');
     if (now.mono - since < STOP_GRACE_MS) return;
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
-  }
-
-  /** Ends the process if awaited agents stay away: without them no lost state can be restored. */
-  endForlorn(missing: readonly AgentId[], waitedMs: number): void {
-    if (missing.length === 0 || waitedMs < AWAIT_MS_MAX) return;
-    const reason =
-      `${missing.join(', ')} did not join within ${AWAIT_MS_MAX / 1000} s, but a state must be ` +
-      'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
-      'each machine)';
-    this.end(5, reason);
   }
 
   end(code: EndCode, reason: string, how: Pick<End, 'left'> = {}): void {

@@ -57,6 +57,14 @@ export interface Watched {
   readonly joined: boolean;
 }
 
+/** The endpoints through which an agent finds the cluster. */
+export interface Entries {
+  /** From the config, without this agent's own. */
+  readonly contacts: readonly string[];
+  /** Of agents that were known earlier. */
+  readonly earlier: readonly string[];
+}
+
 /** What a turn of the overlay asks the core to do. */
 export interface OverlayWork {
   /** The preference lists may have changed although no member was added or removed. */
@@ -76,6 +84,7 @@ export interface Overlay {
   readonly isPartial: boolean;
   /** Whether this agent joins although it meets no member: others would meet it. */
   readonly mayBeFirst: boolean;
+  readonly entries: Entries;
   /** A new incarnation begins, without members. */
   reset(now: Instant): void;
   /** This agent has joined. */
@@ -130,6 +139,7 @@ const NO_WORK: OverlayWork = { isMoved: false, greet: [], asks: [], pings: [], l
 export class FullView implements Overlay {
   readonly isPartial = false;
   readonly mayBeFirst = true;
+  readonly entries: Entries = { contacts: [], earlier: [] };
   isComplete = false;
 
   reset(): void {}

@@ -1,14 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FirstContacts } from '../../../agent/kademlia/first-contacts.ts';
+import { FirstContacts, KEPT_MAX } from '../../../agent/kademlia/first-contacts.ts';
 
-const of = (address: string, ...endpoints: string[]) =>
-  new FirstContacts({ endpoints, address, heartbeatMs: 100, suspectAfterMs: 1000 });
+const times = { heartbeatMs: 100, suspectAfterMs: 1000 };
+const of = (address: string, ...contacts: string[]) =>
+  new FirstContacts({ contacts, self: { address }, ...times });
 const none = new Set<string>();
+
+/** An agent at h:1 with the contact h:2 whose earlier processes kept these addresses. */
+function keeping(...stored: string[]) {
+  const saves: (readonly string[])[] = [];
+  const kept = { read: () => stored, save: (list: readonly string[]) => void saves.push(list) };
+  const self = { address: 'tcp://h:1' };
+  const first = new FirstContacts({ contacts: ['tcp://h:2'], self, ...times, kept });
+  const keep = (now: number, ...addresses: string[]) =>
+    first.keep(() => addresses.map((address) => ({ address })), now);
+  return { first, keep, saves };
+}
+const numbered = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, k) => `tcp://n${k + from}:1`);
 
 test('first contacts: an agent that is no contact waits for one of them', () => {
   assert.equal(of('tcp://h:1', 'tcp://h:2').mayBeginAlone, false);
   assert.equal(of('tcp://h:1', 'tcp://h:1', 'tcp://h:2').mayBeginAlone, true);
+});
+
+test('first contacts: an agent that has kept addresses waits as well', () => {
+  assert.equal(keeping('tcp://h:1', 'tcp://h:3').first.mayBeginAlone, false);
 });
 
 test('first contacts: asks all others with each heartbeat until it has a member', () => {
@@ -28,4 +46,52 @@ test('first contacts: with members, asks one after the other, and members no mor
   assert.deepEqual(contacts.due(known, 2000), ['tcp://h:3']);
   assert.deepEqual(contacts.due(known, 3000), []);
   assert.deepEqual(contacts.due(known, 4000), ['tcp://h:3']);
+});
+
+test('first contacts: kept addresses are asked with the contacts until it has a member', () => {
+  const { first } = keeping('tcp://h:3', 'tcp://h:2', 'tcp://h:1', 'tcp://h:4');
+  assert.deepEqual(first.due(none, 0), ['tcp://h:2', 'tcp://h:3', 'tcp://h:4']);
+  assert.deepEqual(first.due(none, 100), ['tcp://h:2']);
+  assert.deepEqual(first.due(none, 250), ['tcp://h:2', 'tcp://h:3', 'tcp://h:4']);
+  const known = new Set(['tcp://h:9']);
+  assert.deepEqual(
+    [1300, 2300, 3300].flatMap((now) => first.due(known, now)),
+    [...['tcp://h:2', 'tcp://h:2', 'tcp://h:2']],
+  );
+});
+
+test('first contacts: all kept addresses are asked before a contact may begin alone', () => {
+  const stored = numbered(KEPT_MAX + 9);
+  const { first } = keeping(...stored);
+  const asked = new Set<string>();
+  let most = 0;
+  for (let now = 0; now < times.suspectAfterMs; now += 10) {
+    const due = first.due(none, now);
+    most = Math.max(most, due.length);
+    for (const endpoint of due) asked.add(endpoint);
+  }
+  assert.deepEqual([...asked].sort(), ['tcp://h:2', ...stored.slice(0, KEPT_MAX)].sort());
+  assert.equal(most, 1 + KEPT_MAX / 4, 'a few at a time');
+  const again = Array.from({ length: 4 }, (_, k) => first.due(none, 1000 + 250 * k)).flat();
+  assert.deepEqual(new Set(again), asked, 'then from the beginning');
+});
+
+test('first contacts: new addresses are saved before the old ones, from time to time', () => {
+  const { first, keep, saves } = keeping('tcp://h:3');
+  keep(0, 'tcp://h:5', 'tcp://h:4');
+  keep(999, 'tcp://h:6');
+  assert.deepEqual(saves, [['tcp://h:5', 'tcp://h:4', 'tcp://h:3']]);
+  keep(1000, 'tcp://h:4', 'tcp://h:5');
+  assert.equal(saves.length, 1, 'another order is not saved');
+  keep(2000, 'tcp://h:6', 'tcp://h:4', 'tcp://h:6');
+  assert.deepEqual(saves[1], ['tcp://h:6', 'tcp://h:4', 'tcp://h:5', 'tcp://h:3']);
+  assert.deepEqual(first.earlier, saves[1]);
+});
+
+test('first contacts: a full list changes only for an agent that is not known any more', () => {
+  const { keep, saves } = keeping(...numbered(KEPT_MAX));
+  keep(0, ...numbered(KEPT_MAX + 5));
+  assert.deepEqual(saves, []);
+  keep(1000, ...numbered(KEPT_MAX, 1));
+  assert.deepEqual(saves, [numbered(KEPT_MAX, 1)]);
 });

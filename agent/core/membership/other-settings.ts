@@ -1,0 +1,42 @@
+// Lets agents with different settings tell each other what differs. The gate refuses the PING of an
+// agent with other settings. If it is a question, it is answered, so that the sender learns who
+// listens there and sends HELLO; the answer to that is REFUSED, which names the setting.
+
+import type { Envelope } from '../protocol/messages.ts';
+import type { CoreSettings } from '../protocol/settings.ts';
+import type { Membership } from './membership.ts';
+import type { Outbound } from './outbound.ts';
+import type { Overlay } from './overlay.ts';
+import type { View } from './view.ts';
+
+interface OtherSettingsParts {
+  readonly settings: Pick<CoreSettings, 'id' | 'capacity' | 'address' | 'fingerprintHash'>;
+  readonly view: Pick<View, 'joined'>;
+  readonly overlay: Pick<Overlay, 'entries'>;
+  readonly outbound: Pick<Outbound, 'toAddress'>;
+  readonly membership: Pick<Membership, 'greetOne'>;
+}
+
+export class OtherSettings {
+  readonly #p: OtherSettingsParts;
+
+  constructor(parts: OtherSettingsParts) {
+    this.#p = parts;
+  }
+
+  /** The gate has refused the message. */
+  refused({ from, message }: Envelope): void {
+    const { settings, view, overlay, outbound, membership } = this.#p;
+    if (message.type !== 'PING' || from.id === settings.id) return;
+    const peer = { id: from.id, address: message.address };
+    if (!message.answer) {
+      const { capacity, address, fingerprintHash } = settings;
+      const answer = { type: 'PING', capacity, address, fingerprintHash, answer: true } as const;
+      outbound.toAddress({ ...peer, inc: from.inc }, answer);
+    } else if (!view.joined && overlay.entries.contacts.includes(peer.address)) {
+      // A REFUSED ends this agent, so only contacts of the config are greeted: another crawl may
+      // use an address of an earlier agent by now.
+      membership.greetOne(peer);
+    }
+  }
+}

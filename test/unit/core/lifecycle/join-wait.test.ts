@@ -1,0 +1,118 @@
+// What an agent that cannot join says, and when it ends.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { JoinWait } from '../../../../agent/core/lifecycle/join-wait.ts';
+import type { End } from '../../../../agent/core/protocol/effects.ts';
+import { Effects } from '../../../../agent/core/protocol/effects.ts';
+import { partialView, viewStage } from '../membership/overlay-stage.ts';
+
+const contacts = ['tcp://h:1', 'tcp://h:2'];
+
+function stageOf(ids: readonly string[] = [], more: { first?: boolean; awaited?: string[] } = {}) {
+  const { settings, view, members } = viewStage(ids, { suspectAfterMs: 10_000 });
+  for (const member of members) member.joined = false;
+  const effects = new Effects();
+  const ends: Omit<End, 'left'>[] = [];
+  const wait = new JoinWait({
+    ...{ settings, view, effects },
+    overlay: partialView({
+      mayBeFirst: more.first ?? false,
+      entries: { contacts, earlier: ['tcp://h:3'] },
+    }),
+    membership: { awaited: more.awaited ?? [] },
+    shutdown: { end: (code, reason) => void ends.push({ code, reason }) },
+  });
+  wait.reset({ mono: 0, wall: 0 });
+  /** Turns until the time; returns the seconds at which it warned, and the last warning. */
+  const until = (seconds: number, from = 0) => {
+    const warnedAt: number[] = [];
+    let last = '';
+    for (let mono = from * 1000; mono < seconds * 1000; mono += 100) {
+      wait.goesOn({ mono, wall: mono });
+      for (const effect of effects.take()) {
+        if (effect.type !== 'warn') continue;
+        warnedAt.push(mono / 1000);
+        last = effect.message;
+      }
+      if (ends.length > 0) break;
+    }
+    return { warnedAt, last };
+  };
+  const codes = () => ends.map(({ code }) => code);
+  return { wait, until, ends, codes, view, members };
+}
+
+describe('an agent that meets nobody', () => {
+  it('says at growing intervals where it asked, and what to do', () => {
+    const { until, wait } = stageOf();
+    assert.deepEqual(until(5), { warnedAt: [], last: '' });
+    assert.equal(wait.reason, null);
+    const { warnedAt, last } = until(60, 5);
+    assert.deepEqual(warnedAt, [5, 10, 20, 40]);
+    for (const part of [
+      /^has not joined: no agent answers at tcp:\/\/h:1, tcp:\/\/h:2, nor at 1 known from an earlier run/,
+      /start one of these contacts, or correct cluster\.contacts/,
+      /if the crawl is over \(ubiring status CONFIG\)/,
+    ]) {
+      assert.match(last, part);
+    }
+    assert.equal(last, `has not joined: ${wait.reason}`);
+  });
+
+  it('ends with 5 after a minute, as it cannot form a cluster', () => {
+    const { until, ends } = stageOf();
+    until(100);
+    assert.equal(ends.length, 1);
+    assert.equal(ends[0]!.code, 5);
+    assert.match(ends[0]!.reason, /^waited 60 s: no agent answers at tcp:\/\/h:1, .*: start one/);
+  });
+
+  it('waits for ever if it has joined before: its network may be back later', () => {
+    const { until, ends, wait } = stageOf();
+    wait.joined();
+    wait.reset({ mono: 0, wall: 0 });
+    const { warnedAt } = until(4000);
+    assert.deepEqual(ends, []);
+    const gaps = warnedAt.slice(1).map((at, k) => at - warnedAt[k]!);
+    assert.deepEqual(gaps, [5, 10, 20, 40, 80, 160, 320, 600, 600, 600, 600, 600]);
+  });
+
+  it('says nothing if it may begin a cluster', () => {
+    const { until, ends } = stageOf([], { first: true });
+    assert.deepEqual(until(200).warnedAt, []);
+    assert.deepEqual(ends, []);
+  });
+});
+
+describe('an agent that meets others', () => {
+  it('says that they wait as well, after contacts had time to begin', () => {
+    const { until, ends } = stageOf(['b', 'a']);
+    const { warnedAt, last } = until(200);
+    assert.deepEqual(warnedAt[0], 20);
+    assert.match(last, /: a, b wait, too: only a contact begins a cluster; start one of tcp:\/\/h/);
+    assert.deepEqual(ends, [], 'they may be slow');
+  });
+
+  it('says nothing while it joins, and its minute begins when it has lost all', () => {
+    const { until, codes, view, members, wait } = stageOf(['a']);
+    until(30);
+    assert.notEqual(wait.reason, null);
+    members[0]!.joined = true;
+    assert.deepEqual(until(50, 30).warnedAt, []);
+    assert.equal(wait.reason, null);
+    view.delete('a');
+    until(109, 50);
+    assert.deepEqual(codes(), []);
+    until(111, 109);
+    assert.deepEqual(codes(), [5]);
+  });
+});
+
+it('an agent that must meet others ends with 5 after a minute without one of them', () => {
+  const { until, ends, codes } = stageOf(['a'], { first: true, awaited: ['a9'] });
+  until(59.9);
+  assert.deepEqual(codes(), []);
+  until(61, 59.9);
+  assert.match(ends.at(0)!.reason, /^a9 did not join within 60 s/);
+});
