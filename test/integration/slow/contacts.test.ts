@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import { run, type Scratch, until, untilJoined } from '../cli-process.ts';
+import { assertCode } from '../cluster-stage.ts';
 import { stageOf } from '../contacts-stage.ts';
 
 /** The addresses that an agent keeps. */
@@ -20,14 +21,17 @@ function keptBy(scratch: Scratch, id: string): string {
 
 test('an agent restarts without its original contact, and the contact joins again', async (t) => {
   const { scratch, config, at, begin, kill } = await stageOf(t, 'abcd', 83);
-  for (const id of 'abcd') begin(id);
+  const [, , , d] = [...'abcd'].map((id) => begin(id));
   await untilJoined(config, ...'abcd');
   const others = [at('b'), at('c')];
   const isKept = () => others.every((one) => keptBy(scratch, 'd').includes(`"${one}"`));
   await until('d to keep b and c', isKept);
   kill('a');
   await untilJoined(config, ...'bcd');
-  kill('d');
+  // The others forget an agent that leaves. One that was killed would hear from them.
+  assertCode(await run('stop', config, 'd'), 0);
+  assertCode(await d!.ended, 0);
+  await untilJoined(config, ...'bc');
   begin('d');
   await untilJoined(config, ...'bcd');
   begin('a');
