@@ -38,7 +38,21 @@ export function keysOf({ ids }: Pick<KademliaPlan, 'ids'>): (id: AgentId) => rea
   return (id) => identifiers.of({ id, capacity: 1 });
 }
 
-export function kademliaOf(settings: CoreSettings, plan: KademliaPlan): KademliaOverlay {
+/** By disk. Not in the state file, because addresses of the simulator have no ports. */
+const addresses = new WeakMap<object, readonly string[]>();
+
+function keptOn(disk: object) {
+  return {
+    read: () => addresses.get(disk) ?? [],
+    save: (list: readonly string[]) => void addresses.set(disk, list),
+  };
+}
+
+export function kademliaOf(
+  settings: CoreSettings,
+  plan: KademliaPlan,
+  disk: object,
+): KademliaOverlay {
   const first = settings.configured.filter(({ id }) => plan.contacts.includes(id));
   const contacts = first.map((peer) => peer.address);
   const identifiers = identifiersWith(plan.ids);
@@ -55,6 +69,7 @@ export function kademliaOf(settings: CoreSettings, plan: KademliaPlan): Kademlia
     backups,
     heartbeatMs,
     suspectAfterMs,
+    kept: keptOn(disk),
     random: () => 0.5,
   });
 }

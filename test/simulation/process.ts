@@ -34,9 +34,9 @@ export function processOf(
 ) {
   const { hostDelayMs, seeds, sliceUnits, scope } = options;
   const work = new Work();
-  const overlay = options.kademlia && kademliaOf(settings, options.kademlia);
-  const build = overlay ? overlay.placement.bind(overlay) : settings.build;
   const db = work.counted(disk.db);
+  const overlay = options.kademlia && kademliaOf(settings, options.kademlia, disk);
+  const build = overlay ? overlay.placement.bind(overlay) : settings.build;
   const store = new SqliteStore(db, {
     durability: 'process',
     hostDelayMs,

@@ -250,6 +250,28 @@ describe('members', () => {
 });
 
 describe('agents outside the view', () => {
+  it('are kept for the next start with the members, once this agent has joined', () => {
+    const saved: string[][] = [];
+    const kept = { read: () => [], save: (list: readonly string[]) => void saved.push([...list]) };
+    const { overlay } = joined({ kept });
+    assert.deepEqual(saved, [], 'an agent that joins may know one agent of many');
+    const about = { capacity: 1, address: '11:1', fingerprintHash: 'same', answer: true };
+    overlay.onContact({ id: '11', inc: 1 }, { type: 'PING', ...about }, instant(5));
+    overlay.pump(instant(10));
+    assert.deepEqual(saved, [['11:1', '1:1', '01:1', '001:1']]);
+    overlay.pump(instant(5000));
+    assert.equal(saved.length, 1);
+  });
+
+  it('that were kept are asked at the next start', () => {
+    const kept = { read: () => ['11:1', '0:1'], save: () => {} };
+    const { overlay } = overlayOf([], { kept, contacts: ['10:1'] });
+    const to = overlay.pump(ZERO).pings.map(({ to: { id, address } }) => `${id}@${address}`);
+    assert.deepEqual(to, ['@10:1', '@11:1']);
+    assert.equal(overlay.mayBeFirst, false);
+    assert.deepEqual(overlay.entries.earlier, ['11:1']);
+  });
+
   const find = (key: string): ContactMessage => ({
     ...{ type: 'FIND_NODE', key, capacity: 1, address: '11:1', fingerprintHash: 'same' },
   });
