@@ -106,6 +106,12 @@ describe('validate: bounds', () => {
       },
       /hosts: more than/,
     ],
+    ['a verdict', { type: 'COMPLETE', covers: { idleSince: 3, wave: 'a1.5/2' } }, /^ok$/],
+    [
+      'a verdict without a period',
+      { type: 'COMPLETE', covers: { wave: 'a1.5/2' } },
+      /covers\.idleSince/,
+    ],
     ['as many URLs as allowed', urls(Array(URLS_MAX).fill(url)), /^ok$/],
     ['too many URLs', urls(Array(URLS_MAX + 1).fill(url)), /urls: more than/],
     [
