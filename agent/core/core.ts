@@ -317,7 +317,9 @@ export class Core {
     this.#p.handOff.expectListFrom(member.card.id);
     if (member.joined) this.#p.right.releaseAll();
     // This agent becomes the lease grantor of hosts of the others, which need its echo soon.
-    if (!this.#p.view.joined) this.#beatAfterMs = this.#settings.heartbeatMs / 10;
+    // With many members, which are added one after the other, early heartbeats cost much.
+    const share = Math.min(1, Math.max(0.1, this.#p.view.size / 80));
+    if (!this.#p.view.joined) this.#beatAfterMs = this.#settings.heartbeatMs * share;
     this.#p.moves.added(member, now);
     this.#viewChanged(now);
     const { id, inc, capacity } = member.card;

@@ -50,7 +50,7 @@ describe('codec: round trip', () => {
 
   it('codec: long messages are deflated, short ones are sent plain', () => {
     const short = encodeEnvelope(heartbeatLike({}));
-    const long = encodeEnvelope(heartbeatLike({ text: 'abc'.repeat(2000) }));
+    const long = encodeEnvelope(heartbeatLike({ text: 'abc'.repeat(6000) }));
     assert.ok(short.ok && long.ok);
     assert.equal(short.frame[3], PLAIN);
     assert.equal(long.frame[3], DEFLATED);
