@@ -5,9 +5,10 @@
 
 import { isUtf8 } from 'node:buffer';
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { Envelope } from '../core/protocol/messages.ts';
+import type { Envelope, MessageType } from '../core/protocol/messages.ts';
 import {
   CHECKSUM_AT,
+  COMPRESS_NEWS_OVER_BYTES,
   COMPRESS_OVER_BYTES,
   CONTAINERS_MAX,
   DEPTH_MAX,
@@ -20,6 +21,13 @@ import {
   WIRE_VERSION,
 } from './checks/limits.ts';
 import { type Rejected, validateEnvelope } from './checks/validate.ts';
+
+const NEWS: ReadonlySet<MessageType> = new Set<MessageType>([
+  'HEARTBEAT',
+  'WELCOME',
+  'REGION_TOLD',
+  'FOUND_NODES',
+]);
 
 const JSON_PLAIN = 0;
 const JSON_DEFLATED = 1;
@@ -55,7 +63,9 @@ export function encodeEnvelope(envelope: Envelope): Encoded {
     return { ok: false, code: 'too_large', bytes: plain.length };
   }
   plain.write(json, HEADER_BYTES);
-  if (plain.length <= COMPRESS_OVER_BYTES) return { ok: true, frame: header(plain, JSON_PLAIN) };
+  const isNews = NEWS.has(envelope.message.type);
+  const over = isNews ? COMPRESS_NEWS_OVER_BYTES : COMPRESS_OVER_BYTES;
+  if (plain.length <= over) return { ok: true, frame: header(plain, JSON_PLAIN) };
   const packed = deflateRawSync(plain.subarray(HEADER_BYTES), { level: constants.Z_BEST_SPEED });
   const bytes = HEADER_BYTES + packed.length;
   if (bytes > FRAME_BYTES_MAX) return { ok: false, code: 'too_large', bytes };

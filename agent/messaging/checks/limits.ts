@@ -16,11 +16,14 @@ export const HEADER_BYTES = 8;
 export const FRAME_BYTES_MAX = 1024 * 1024;
 /** Size of a decompressed payload: limits the memory that a small compressed frame can take. */
 export const PAYLOAD_BYTES_MAX = 4 * 1024 * 1024;
+/** Smaller frames are not compressed: it would cost more than it saves. */
+export const COMPRESS_OVER_BYTES = 2048;
 /**
- * Smaller frames are not compressed: it would cost more than it saves. Heartbeats of up to a hundred
- * members are smaller. Compressing them took a quarter of the processor time of 32 joining agents.
+ * The same for messages about members, which many agents send to many others. Heartbeats of up to a
+ * hundred members are smaller. Their compression took a quarter of the processor time of 32 agents
+ * that joined at once.
  */
-export const COMPRESS_OVER_BYTES = 16_384;
+export const COMPRESS_NEWS_OVER_BYTES = 16_384;
 
 /** Nesting of JSON: a RELAY of a WELCOME needs 7, the response to a command may need more. */
 export const DEPTH_MAX = 32;

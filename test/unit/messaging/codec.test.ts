@@ -50,11 +50,24 @@ describe('codec: round trip', () => {
 
   it('codec: long messages are deflated, short ones are sent plain', () => {
     const short = encodeEnvelope(heartbeatLike({}));
-    const long = encodeEnvelope(heartbeatLike({ text: 'abc'.repeat(6000) }));
+    const long = encodeEnvelope(heartbeatLike({ text: 'abc'.repeat(2000) }));
     assert.ok(short.ok && long.ok);
     assert.equal(short.frame[3], PLAIN);
     assert.equal(long.frame[3], DEFLATED);
     assert.ok(long.frame.length < 1000);
+  });
+
+  it('codec: news of members are deflated above a larger size', () => {
+    const told = (count: number) => {
+      const agents = Array.from({ length: count }, (_, n) => {
+        return { id: `a${n}`, inc: 0, capacity: 1, address: `tcp://10.0.0.5:${n}` };
+      });
+      const message = { type: 'REGION_TOLD', key: '0'.repeat(40), length: 0, agents, empty: '' };
+      const encoded = encodeEnvelope({ ...heartbeatLike({}), message } as Envelope);
+      assert.ok(encoded.ok);
+      return encoded.frame[3];
+    };
+    assert.deepEqual([told(100), told(400)], [PLAIN, DEFLATED]);
   });
 
   it('codec: the largest robots.txt fits into a row, even if it does not compress', () => {
