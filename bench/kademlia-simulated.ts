@@ -1,6 +1,6 @@
-// What an agent of a large cluster costs, and what the cluster survives, on virtual time: look-ups,
-// members, state, heartbeats and messages against the number of agents, the loss of a tenth of them
-// at once, and the end of the crawl.
+// Measures large clusters on virtual time. For each number of agents: look-ups, members, state,
+// heartbeats and messages of one agent, and how a crawl recovers from the loss of a tenth of the
+// agents at once.
 
 import { type Bare, bare, membersOf } from './kademlia-bare.ts';
 import { type Life, live } from './kademlia-cluster.ts';

@@ -15,7 +15,7 @@ export interface LookupOptions {
   readonly identifiersOf: IdentifiersOf;
   /** Agents to find: *k* in the paper. */
   readonly bucketSize: number;
-  /** Agents that must answer before it ends, the nearest; `bucketSize` by default, as in the paper. */
+  /** The look-up ends when so many of the nearest have answered; default: `bucketSize`. */
   readonly wanted?: number;
   /** Requests at a time while the answers bring nearer agents: *alpha* in the paper. */
   readonly concurrency: number;

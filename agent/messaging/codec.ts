@@ -22,6 +22,7 @@ import {
 } from './checks/limits.ts';
 import { type Rejected, validateEnvelope } from './checks/validate.ts';
 
+/** Messages about members (`COMPRESS_NEWS_OVER_BYTES`). */
 const NEWS: ReadonlySet<MessageType> = new Set<MessageType>([
   'HEARTBEAT',
   'WELCOME',

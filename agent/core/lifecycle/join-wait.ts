@@ -1,5 +1,5 @@
-// What an agent does that cannot join yet: it says whom it waits for, at growing intervals, and ends
-// if a wait is hopeless. An agent waits for those whose copies a lost state is restored from, and
+// Warns while this agent cannot join, at growing intervals, and names the agents that it waits for.
+// Ends the agent if the wait is hopeless. An agent waits for those whose copies a lost state is restored from, and
 // in a partial view for a member that has joined, unless it may begin a cluster (docs/OVERLAY.md).
 
 import type { Instant } from '../../../failure-detector/instant.ts';

@@ -122,7 +122,7 @@ export interface Overlay {
   survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[];
   /** All agents were idle at once, this one in its present idle period. */
   isComplete: boolean;
-  /** What this agent must tell a member that has the idle period; null: no verdict covers it. */
+  /** The idle period of a member that the verdict covers, to tell it; null: none. */
   verdictFor(id: AgentId): Covered | null;
   /** Whether the agents outside the view that this agent must tell the verdict have it. */
   readonly hasToldVerdict: boolean;

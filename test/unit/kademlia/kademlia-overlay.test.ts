@@ -232,6 +232,24 @@ describe('members', () => {
     assert.equal(overlay.isSpare(watched('1')), false);
   });
 
+  it('that were the last beside a region are pinged when this agent does not watch them', () => {
+    const { overlay, told } = joined();
+    const pinged = (at: number) =>
+      overlay.pump(instant(at)).pings.flatMap(({ to, message }) => {
+        return message.type === 'PING' ? [to.id] : [];
+      });
+    told('001', { key: hexOf('0'), length: 2, empty: '00' });
+    // The look-ups of the join end without answers.
+    for (const at of [0, 600, 1200, 1800]) overlay.pump(instant(at));
+    overlay.removed(watched('1'), false);
+    const answer: ContactMessage = {
+      ...{ type: 'PING', capacity: 1, address: '1:1', fingerprintHash: 'same', answer: true },
+    };
+    overlay.onContact({ id: '1', inc: 1 }, answer, instant(2000));
+    assert.deepEqual(pinged(4900), [], 'it was heard a short time ago');
+    assert.deepEqual(pinged(6000), ['1']);
+  });
+
   it('that are all gone are replaced by contacts, before this agent decides alone', () => {
     const { overlay, greeted } = joined();
     const ping: ContactMessage = {

@@ -1,4 +1,4 @@
-// What an agent that cannot join says, and when it ends.
+// An agent that cannot join warns, and ends after a time.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
