@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AddressProofs } from '../../../../agent/core/membership/address-proofs.ts';
+
+const suspectAfterMs = 1000;
+
+function proofs() {
+  const settings = {
+    ...{
+      id: 'me',
+      address: 'tcp://10.0.0.1:1',
+      configured: [],
+      proofKey: 'k',
+      fingerprintHash: 'f',
+    },
+    ...{ suspectAfterMs, leaseMs: 600, heartbeatMs: 100, digest: (text: string) => text },
+    bounds: { unconfigured: 9, unconfiguredCapacity: 9 },
+  };
+  const parts = {
+    settings,
+    view: { get: () => undefined, has: () => false, members: () => [] },
+    outbound: { isConfigured: () => false, toAddress: () => {} },
+    detector: { lastNewsMs: () => undefined },
+  };
+  return new AddressProofs(parts as unknown as ConstructorParameters<typeof AddressProofs>[0]);
+}
+
+test('address proofs: a claim fails after suspectAfterMs, and begins anew after such a pause', () => {
+  const judged = proofs();
+  judged.reset({ mono: 0, wall: 0 });
+  const claim = { id: 'a', inc: 1, address: 'tcp://10.0.0.2:1', capacity: 1 };
+  const failsAt = (mono: number) => {
+    const verdict = judged.judge(claim, { by: 'a' }, true, { mono, wall: mono });
+    assert.equal(verdict.code, 'asked');
+    return 'why' in verdict && verdict.why !== undefined;
+  };
+  assert.deepEqual([0, 500, 999, 1000, 1500].map(failsAt), [false, false, false, true, true]);
+  assert.deepEqual([2500, 3000, 3499, 3500].map(failsAt), [false, false, false, true]);
+});
