@@ -77,11 +77,11 @@ class WatchedCluster extends Cluster {
     this.lookups = new LookupWatch((key, id) => distanceTo(BigInt(`0x${key}`), keys(id)));
   }
 
-  override send(agent: Running, to: AgentId, envelope: Envelope): void {
+  override send(agent: Running, to: AgentId, envelope: Envelope, address: string): void {
     const { type } = envelope.message;
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
     this.lookups.sent(agent.id, to, envelope.message);
-    super.send(agent, to, envelope);
+    super.send(agent, to, envelope, address);
   }
 
   /** Messages by type since the last call. */

@@ -66,7 +66,7 @@ class CountingCluster extends Cluster {
   readonly counts = new Map<string, { messages: number; bytes: number }>();
   urlsSent = 0;
 
-  override send(agent: Running, to: string, envelope: Envelope): void {
+  override send(agent: Running, to: string, envelope: Envelope, address: string): void {
     const { type } = envelope.message;
     if (envelope.message.type === 'URLS') this.urlsSent += envelope.message.urls.length;
     const count = this.counts.get(type) ?? { messages: 0, bytes: 0 };
@@ -78,7 +78,7 @@ class CountingCluster extends Cluster {
       count.bytes += encoded.ok ? encoded.frame.byteLength * share : 0;
     }
     this.counts.set(type, count);
-    super.send(agent, to, envelope);
+    super.send(agent, to, envelope, address);
   }
 }
 

@@ -341,7 +341,7 @@ export class Cluster {
     switch (effect.type) {
       case 'send': {
         const to = this.places.residentOf(effect.to.address);
-        if (to !== undefined) this.send(agent, to, effect.envelope);
+        if (to !== undefined) this.send(agent, to, effect.envelope, effect.to.address);
         else this.astray(effect.to.address, effect.envelope);
         return;
       }
@@ -370,13 +370,15 @@ export class Cluster {
   }
 
   /** Public because `mutations.ts` removes a rule by changing the messages sent. */
-  send(agent: Running, to: AgentId, envelope: Envelope): void {
+  send(agent: Running, to: AgentId, envelope: Envelope, address: string): void {
     const { message } = envelope;
     if (this.#o.keepSent ?? true) this.sent.push({ from: agent.id, to, message, at: this.now });
     if (this.lose(agent.id, to, message)) return;
     const frame = this.#frameOf(envelope);
     for (const ms of this.network.journeys(agent.id, to, message.type)) {
       this.at(this.now + ms, () => {
+        // It was under way to the old address of an agent that has moved.
+        if (this.places.residentOf(address) !== to) return;
         const decoded = frame ? decodeFrame(frame) : { ok: true as const, envelope };
         if (decoded.ok) this.deliver(to, decoded.envelope);
         else

@@ -40,10 +40,10 @@ export function changeSent<T extends Message['type']>(
   change: (message: Of<T>, cluster: Cluster, agent: Running, to: string) => Of<T> | null,
 ): Undo {
   return replace(Cluster.prototype, 'send', (was) => {
-    return function (this: Cluster, agent, to, envelope) {
-      if (envelope.message.type !== type) return was.call(this, agent, to, envelope);
+    return function (this: Cluster, agent, to, envelope, address) {
+      if (envelope.message.type !== type) return was.call(this, agent, to, envelope, address);
       const message = change(envelope.message as Of<T>, this, agent, to);
-      if (message) was.call(this, agent, to, { ...envelope, message });
+      if (message) was.call(this, agent, to, { ...envelope, message }, address);
     };
   });
 }
@@ -52,7 +52,7 @@ export function changeSent<T extends Message['type']>(
 export function once(type: 'YIELD' | 'LIST'): Undo {
   const seen = new Set<string>();
   return replace(Cluster.prototype, 'send', (was) => {
-    return function (this: Cluster, agent, to, envelope) {
+    return function (this: Cluster, agent, to, envelope, address) {
       const { message, from } = envelope;
       if (message.type === type) {
         const what = message.type === 'YIELD' ? message.items.map((i) => i.host) : message.part;
@@ -60,7 +60,7 @@ export function once(type: 'YIELD' | 'LIST'): Undo {
         if (seen.has(key)) return;
         seen.add(key);
       }
-      was.call(this, agent, to, envelope);
+      was.call(this, agent, to, envelope, address);
     };
   });
 }
