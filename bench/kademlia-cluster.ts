@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BOUNDS } from '../agent/core/protocol/bounds.ts';
 import type { AgentId, Envelope } from '../agent/core/protocol/messages.ts';
-import { distanceTo } from '../agent/kademlia/contact.ts';
+import { distanceTo } from '../agent/kademlia/routing/contact.ts';
 import type { Kademlia } from '../assignment/kademlia.ts';
 import { fetchedPages } from '../test/checkers/coverage.ts';
 import { Cluster } from '../test/simulation/cluster.ts';

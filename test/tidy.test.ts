@@ -32,8 +32,8 @@ const ownFolders = [root, dirname(root)].filter((folder) => folder.split(/[\\/]/
 
 /** Exports that no shipped file imports, each with the reason. */
 const allowedExports: Readonly<Record<string, string>> = {
-  'agent/kademlia/stored-values.ts#StoredValues': 'no message carries values yet',
-  'agent/kademlia/stored-values.ts#copyLeftMs': 'no message carries values yet',
+  'agent/kademlia/routing/stored-values.ts#StoredValues': 'no message carries values yet',
+  'agent/kademlia/routing/stored-values.ts#copyLeftMs': 'no message carries values yet',
   'agent/storage/file/database.ts#openInMemory':
     'the simulated cluster keeps its state in the real tables',
 };

@@ -7,8 +7,8 @@ import { Ring } from '../../assignment/ring.ts';
 import type { Config } from '../../config/config.ts';
 import type { CoreParts } from '../core/assembly.ts';
 import type { CoreSettings } from '../core/protocol/settings.ts';
-import type { KeptAddresses } from '../kademlia/first-contacts.ts';
 import { KademliaOverlay } from '../kademlia/kademlia-overlay.ts';
+import type { KeptAddresses } from '../kademlia/routing/first-contacts.ts';
 import { chance } from '../runtime/random.ts';
 import { ringPointsOf, sha1 } from './placement.ts';
 

@@ -21,6 +21,9 @@ import type {
 import type { Peer } from '../core/protocol/effects.ts';
 import type { AgentId, Covered, Host, MemberCard, Message } from '../core/protocol/messages.ts';
 import { putLatest } from '../core/protocol/put-latest.ts';
+import { KnownLists } from './neighbourhood/known-lists.ts';
+import type { Neighbour } from './neighbourhood/known-places.ts';
+import { Neighbourhood } from './neighbourhood/neighbourhood.ts';
 import {
   type Contact,
   cardOf,
@@ -32,15 +35,12 @@ import {
   namesFor,
   type Prefix,
   prefixOf,
-} from './contact.ts';
-import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
-import { Hearsay } from './hearsay.ts';
-import { IdleTree } from './idle-tree.ts';
-import { KnownLists } from './known-lists.ts';
-import type { Neighbour } from './known-places.ts';
-import { Locator } from './locator.ts';
-import { Neighbourhood } from './neighbourhood.ts';
-import { RoutingTable } from './routing-table.ts';
+} from './routing/contact.ts';
+import { FirstContacts, type FirstContactsOptions } from './routing/first-contacts.ts';
+import { Hearsay } from './routing/hearsay.ts';
+import { Locator } from './routing/locator.ts';
+import { RoutingTable } from './routing/routing-table.ts';
+import { IdleTree } from './tree/idle-tree.ts';
 
 type RegionTold = Extract<RegionMessage, { type: 'REGION_TOLD' }>;
 

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { hasAny, prefixOf } from '../../agent/kademlia/contact.ts';
-import { Neighbourhood } from '../../agent/kademlia/neighbourhood.ts';
+import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
+import { hasAny, prefixOf } from '../../agent/kademlia/routing/contact.ts';
 import { commonPrefix, KEY_BITS, type Key, keyOf } from '../../assignment/identifiers.ts';
 import { Kademlia } from '../../assignment/kademlia.ts';
 import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';

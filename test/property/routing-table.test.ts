@@ -8,8 +8,8 @@ import {
   isIn,
   type Prefix,
   prefixOf,
-} from '../../agent/kademlia/contact.ts';
-import { RoutingTable } from '../../agent/kademlia/routing-table.ts';
+} from '../../agent/kademlia/routing/contact.ts';
+import { RoutingTable } from '../../agent/kademlia/routing/routing-table.ts';
 import { KEY_BITS } from '../../assignment/identifiers.ts';
 import { contactOf, idsOf, keyOfBits, namedIdentifiers } from '../unit/kademlia/contacts.ts';
 

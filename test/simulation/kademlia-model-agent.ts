@@ -2,15 +2,18 @@
 // `Neighbourhood`; its messages are those of the protocol without leases, lists and hosts. Each rule
 // of docs/OVERLAY.md can be left out, to show that the checkers notice its absence.
 
+import type { Neighbour } from '../../agent/kademlia/neighbourhood/known-places.ts';
+import {
+  Neighbourhood,
+  type RegionAnswer,
+} from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
 import {
   distanceTo,
   hasAny,
   type Prefix,
   prefixOf,
   siblingOf,
-} from '../../agent/kademlia/contact.ts';
-import type { Neighbour } from '../../agent/kademlia/known-places.ts';
-import { Neighbourhood, type RegionAnswer } from '../../agent/kademlia/neighbourhood.ts';
+} from '../../agent/kademlia/routing/contact.ts';
 import type { Key } from '../../assignment/identifiers.ts';
 import type { Random } from './random.ts';
 

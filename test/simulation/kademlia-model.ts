@@ -3,7 +3,7 @@
 // `Neighbourhood`. The checkers compare what the agents decide with the truth.
 
 import { createHash } from 'node:crypto';
-import { distanceTo } from '../../agent/kademlia/contact.ts';
+import { distanceTo } from '../../agent/kademlia/routing/contact.ts';
 import { commonPrefix, identifiersOf, type Key, keyOf } from '../../assignment/identifiers.ts';
 import {
   BEAT_MS,

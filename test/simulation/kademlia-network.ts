@@ -3,9 +3,9 @@
 // whether look-ups find the nearest agent, in how many hops, and what that costs under churn.
 
 import { createHash } from 'node:crypto';
-import { type Contact, distanceTo, randomKeyIn } from '../../agent/kademlia/contact.ts';
-import { Lookup, type NearestFound } from '../../agent/kademlia/lookup.ts';
-import { RoutingTable } from '../../agent/kademlia/routing-table.ts';
+import { type Contact, distanceTo, randomKeyIn } from '../../agent/kademlia/routing/contact.ts';
+import { Lookup, type NearestFound } from '../../agent/kademlia/routing/lookup.ts';
+import { RoutingTable } from '../../agent/kademlia/routing/routing-table.ts';
 import type { RingMember } from '../../assignment/assignment.ts';
 import { identifiersOf, type Key, type Sha1 } from '../../assignment/identifiers.ts';
 import { Random } from './random.ts';

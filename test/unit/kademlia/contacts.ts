@@ -2,7 +2,7 @@
 // agents. The name `01+110` has two identifiers: 01 and 110, each followed by zeros. What follows
 // `/` only distinguishes names.
 
-import type { Contact, IdentifiersOf } from '../../../agent/kademlia/contact.ts';
+import type { Contact, IdentifiersOf } from '../../../agent/kademlia/routing/contact.ts';
 import { KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
 
 /** The key that begins with these bits, followed by zeros. */

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { distanceTo, endOf, isIn, prefixOf, randomKeyIn } from '../../../agent/kademlia/contact.ts';
-import { KEY_BITS } from '../../../assignment/identifiers.ts';
-import { keyOfBits } from './contacts.ts';
+import {
+  distanceTo,
+  endOf,
+  isIn,
+  prefixOf,
+  randomKeyIn,
+} from '../../../../agent/kademlia/routing/contact.ts';
+import { KEY_BITS } from '../../../../assignment/identifiers.ts';
+import { keyOfBits } from '../contacts.ts';
 
 test('contact: a prefix has the first bits of the key, and zeros', () => {
   assert.deepEqual(prefixOf(keyOfBits('1011'), 2), { bits: keyOfBits('10'), length: 2 });

@@ -1,9 +1,9 @@
 // The preference lists that an agent knows, for the core. The lists of other hosts are empty, so the
 // core neither requests these hosts nor moves their rows.
 
-import type { Assignment } from '../../assignment/assignment.ts';
-import { keyOf, type Sha1 } from '../../assignment/identifiers.ts';
-import { RecentOrders } from '../../assignment/recent-orders.ts';
+import type { Assignment } from '../../../assignment/assignment.ts';
+import { keyOf, type Sha1 } from '../../../assignment/identifiers.ts';
+import { RecentOrders } from '../../../assignment/recent-orders.ts';
 import type { Places } from './known-places.ts';
 
 export class KnownLists implements Assignment {

@@ -3,7 +3,7 @@
 // have all answered. Answers may be wrong or hostile: each is cut to `bucketSize` contacts, a named
 // agent is believed only when it answers itself, and the number of requests has a maximum.
 
-import type { Key } from '../../assignment/identifiers.ts';
+import type { Key } from '../../../assignment/identifiers.ts';
 import { type Contact, distanceTo, type IdentifiersOf } from './contact.ts';
 
 export interface LookupOptions {

@@ -3,8 +3,8 @@
 // agents there are not known by name, so a PING without an addressee is sent, and its answer names
 // the agent.
 
-import type { Entries } from '../core/membership/overlay.ts';
-import type { MemberCard } from '../core/protocol/messages.ts';
+import type { Entries } from '../../core/membership/overlay.ts';
+import type { MemberCard } from '../../core/protocol/messages.ts';
 import type { Contact } from './contact.ts';
 
 /** Keeps addresses of other agents on disk. */

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type IdentifiersOf, isIn, prefixOf } from '../../../agent/kademlia/contact.ts';
-import { RoutingTable, type RoutingTableOptions } from '../../../agent/kademlia/routing-table.ts';
-import { contactOf, idsOf, keyOfBits, namedIdentifiers } from './contacts.ts';
+import { type IdentifiersOf, isIn, prefixOf } from '../../../../agent/kademlia/routing/contact.ts';
+import {
+  RoutingTable,
+  type RoutingTableOptions,
+} from '../../../../agent/kademlia/routing/routing-table.ts';
+import { contactOf, idsOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 const pingTimeoutMs = 100;
 const refreshMs = 1000;

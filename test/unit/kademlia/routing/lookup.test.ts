@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Contact } from '../../../agent/kademlia/contact.ts';
-import { Lookup, type LookupOptions, type NearestFound } from '../../../agent/kademlia/lookup.ts';
-import { contactOf, idsOf, namedIdentifiers } from './contacts.ts';
+import type { Contact } from '../../../../agent/kademlia/routing/contact.ts';
+import {
+  Lookup,
+  type LookupOptions,
+  type NearestFound,
+} from '../../../../agent/kademlia/routing/lookup.ts';
+import { contactOf, idsOf, namedIdentifiers } from '../contacts.ts';
 
 const timeoutMs = 100;
 

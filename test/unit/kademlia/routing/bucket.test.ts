@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Bucket, type SeenAgent } from '../../../agent/kademlia/bucket.ts';
-import { prefixOf } from '../../../agent/kademlia/contact.ts';
-import { contactOf, keyOfBits, namedIdentifiers } from './contacts.ts';
+import { Bucket, type SeenAgent } from '../../../../agent/kademlia/routing/bucket.ts';
+import { prefixOf } from '../../../../agent/kademlia/routing/contact.ts';
+import { contactOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 function agentOf(id: string, seenMs: number): SeenAgent {
   const contact = contactOf(id);

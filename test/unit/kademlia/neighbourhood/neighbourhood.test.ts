@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { hasAny, type Prefix, prefixOf } from '../../../agent/kademlia/contact.ts';
-import type { Neighbour } from '../../../agent/kademlia/known-places.ts';
-import { Neighbourhood } from '../../../agent/kademlia/neighbourhood.ts';
-import { KEY_BITS } from '../../../assignment/identifiers.ts';
-import { contactOf, keyOfBits, namedIdentifiers } from './contacts.ts';
+import type { Neighbour } from '../../../../agent/kademlia/neighbourhood/known-places.ts';
+import { Neighbourhood } from '../../../../agent/kademlia/neighbourhood/neighbourhood.ts';
+import { hasAny, type Prefix, prefixOf } from '../../../../agent/kademlia/routing/contact.ts';
+import { KEY_BITS } from '../../../../assignment/identifiers.ts';
+import { contactOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 const keysOf = (id: string) => namedIdentifiers(contactOf(id));
 const regionOf = (bits: string): Prefix => prefixOf(keyOfBits(bits), bits.length);

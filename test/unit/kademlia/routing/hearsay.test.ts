@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Hearsay } from '../../../agent/kademlia/hearsay.ts';
+import { Hearsay } from '../../../../agent/kademlia/routing/hearsay.ts';
 
 const contact = (id: string, address = `${id}:1`) => ({ id, capacity: 1, address });
 const made = (max = 2) => new Hearsay({ max, everyMs: 10, waitMs: 50 });

@@ -5,10 +5,17 @@
 // moment between the waves at which all of them were idle, so the crawl was complete. The verdict goes
 // down the same tree. Each leader knows which idle periods of its agents it covers.
 
-import { bitAt, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
-import type { IdleMessage, IdleState } from '../core/membership/overlay.ts';
-import type { AgentId, Covered, MemberCard, Message } from '../core/protocol/messages.ts';
-import { hasAny, hexOf, type IdentifiersOf, type Prefix, prefixOf, siblingOf } from './contact.ts';
+import { bitAt, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import type { IdleMessage, IdleState } from '../../core/membership/overlay.ts';
+import type { AgentId, Covered, MemberCard, Message } from '../../core/protocol/messages.ts';
+import {
+  hasAny,
+  hexOf,
+  type IdentifiersOf,
+  type Prefix,
+  prefixOf,
+  siblingOf,
+} from '../routing/contact.ts';
 
 type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
 type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;

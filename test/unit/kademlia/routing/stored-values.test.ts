@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { copyLeftMs, StoredValues } from '../../../agent/kademlia/stored-values.ts';
-import { keyOfBits } from './contacts.ts';
+import { copyLeftMs, StoredValues } from '../../../../agent/kademlia/routing/stored-values.ts';
+import { keyOfBits } from '../contacts.ts';
 
 const expireMs = 1000;
 const republishMs = 100;

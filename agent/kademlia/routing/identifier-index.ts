@@ -2,7 +2,7 @@
 // one prefix are neighbours in the array, so a region is found by a binary search, and the array can
 // be walked in the order of the distance to any key. The array needs no copy of the trie.
 
-import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
+import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
 import { endOf, isIn, type Prefix } from './contact.ts';
 
 interface Place<T> {

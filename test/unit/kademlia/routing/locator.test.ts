@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { MemberCard } from '../../../agent/core/protocol/messages.ts';
-import { Locator } from '../../../agent/kademlia/locator.ts';
-import { keyOf } from '../../../assignment/identifiers.ts';
-import { sha1 } from '../assignment/sha1.ts';
-import { contactOf, idsOf, namedIdentifiers } from './contacts.ts';
+import type { MemberCard } from '../../../../agent/core/protocol/messages.ts';
+import { Locator } from '../../../../agent/kademlia/routing/locator.ts';
+import { keyOf } from '../../../../assignment/identifiers.ts';
+import { sha1 } from '../../assignment/sha1.ts';
+import { contactOf, idsOf, namedIdentifiers } from '../contacts.ts';
 
 const timeoutMs = 100;
 const HOST = 'a.example';

@@ -2,9 +2,9 @@
 // identifiers follow from its name and capacity, so messages and the disk need not carry them. A
 // region is the set of all keys with one prefix: the range of a k-bucket.
 
-import type { RingMember } from '../../assignment/assignment.ts';
-import { KEY_BITS, type Key } from '../../assignment/identifiers.ts';
-import type { MemberCard } from '../core/protocol/messages.ts';
+import type { RingMember } from '../../../assignment/assignment.ts';
+import { KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import type { MemberCard } from '../../core/protocol/messages.ts';
 
 /** An agent that can be asked. */
 export interface Contact extends RingMember {

@@ -4,9 +4,9 @@
 // a host may end early, when a few of the nearest agents have answered: agents near a key know each
 // other. Only if the result was wrong, the next one asks as many agents as the paper does.
 
-import { type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
-import type { AgentId, Host, MemberCard } from '../core/protocol/messages.ts';
-import { putLatest } from '../core/protocol/put-latest.ts';
+import { type Key, keyOf, type Sha1 } from '../../../assignment/identifiers.ts';
+import type { AgentId, Host, MemberCard } from '../../core/protocol/messages.ts';
+import { putLatest } from '../../core/protocol/put-latest.ts';
 import type { Contact, IdentifiersOf } from './contact.ts';
 import { Lookup } from './lookup.ts';
 

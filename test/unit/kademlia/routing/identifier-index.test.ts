@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { prefixOf } from '../../../agent/kademlia/contact.ts';
-import { IdentifierIndex } from '../../../agent/kademlia/identifier-index.ts';
-import { contactOf, keyOfBits, namedIdentifiers } from './contacts.ts';
+import { prefixOf } from '../../../../agent/kademlia/routing/contact.ts';
+import { IdentifierIndex } from '../../../../agent/kademlia/routing/identifier-index.ts';
+import { contactOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 function indexOf(ids: readonly string[]): IdentifierIndex<string> {
   const index = new IdentifierIndex<string>();

@@ -4,7 +4,7 @@
 // little of the rest. The table does no I/O: it says whom to ping and which keys to look up. Only
 // messages of an agent itself bring the agent into the table, so nobody can fill it with names.
 
-import { KEY_BITS, type Key } from '../../assignment/identifiers.ts';
+import { KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
 import { Bucket, type SeenAgent } from './bucket.ts';
 import {
   type Contact,

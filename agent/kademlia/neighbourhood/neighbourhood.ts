@@ -5,10 +5,10 @@
 // its path is empty. From both it follows for which hosts the first members of the preference list
 // are all known here.
 
-import { commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
-import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from './contact.ts';
-import { IdentifierIndex } from './identifier-index.ts';
-import type { LedPath } from './idle-tree.ts';
+import { commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from '../routing/contact.ts';
+import { IdentifierIndex } from '../routing/identifier-index.ts';
+import type { LedPath } from '../tree/idle-tree.ts';
 import {
   type Beside,
   type Neighbour,

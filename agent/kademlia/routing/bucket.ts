@@ -3,7 +3,7 @@
 // in place of new ones, because an agent that has run for long will probably run for longer, and
 // because a flood of new agents must not displace the known ones.
 
-import type { Key } from '../../assignment/identifiers.ts';
+import type { Key } from '../../../assignment/identifiers.ts';
 import { type Contact, isIn, type Prefix } from './contact.ts';
 
 /** An agent that has been heard of from itself. The buckets that hold it share it. */

@@ -1,10 +1,10 @@
 // A tree of idle reports whose agents, heartbeats and parents the test sets.
 
-import type { IdleState } from '../../../agent/core/membership/overlay.ts';
-import type { MemberCard, Message } from '../../../agent/core/protocol/messages.ts';
-import { IdleTree, type LedPath } from '../../../agent/kademlia/idle-tree.ts';
-import { KEY_BITS } from '../../../assignment/identifiers.ts';
-import { keyOfBits } from './contacts.ts';
+import type { IdleState } from '../../../../agent/core/membership/overlay.ts';
+import type { MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
+import { IdleTree, type LedPath } from '../../../../agent/kademlia/tree/idle-tree.ts';
+import { KEY_BITS } from '../../../../assignment/identifiers.ts';
+import { keyOfBits } from '../contacts.ts';
 
 export type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
 type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;

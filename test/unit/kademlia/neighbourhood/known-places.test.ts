@@ -3,10 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Neighbour } from '../../../agent/kademlia/known-places.ts';
-import { type KnownPath, type Placed, Places } from '../../../agent/kademlia/known-places.ts';
-import { commonPrefix, KEY_BITS } from '../../../assignment/identifiers.ts';
-import { contactOf, keyOfBits, namedIdentifiers } from './contacts.ts';
+import type { Neighbour } from '../../../../agent/kademlia/neighbourhood/known-places.ts';
+import {
+  type KnownPath,
+  type Placed,
+  Places,
+} from '../../../../agent/kademlia/neighbourhood/known-places.ts';
+import { commonPrefix, KEY_BITS } from '../../../../assignment/identifiers.ts';
+import { contactOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 interface Stage {
   readonly me?: string;

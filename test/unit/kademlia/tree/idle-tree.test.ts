@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LedPath } from '../../../agent/kademlia/idle-tree.ts';
-import { KEY_BITS } from '../../../assignment/identifiers.ts';
-import { keyOfBits } from './contacts.ts';
+import type { LedPath } from '../../../../agent/kademlia/tree/idle-tree.ts';
+import { KEY_BITS } from '../../../../assignment/identifiers.ts';
+import { keyOfBits } from '../contacts.ts';
 import { cardOf, hexOf, type IdleTold, pathOf, Stage } from './idle-tree-stage.ts';
 
 /** The agent 0 with the agent 00 in its half leads the space. */

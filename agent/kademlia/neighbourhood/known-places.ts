@@ -2,8 +2,8 @@
 // follow from the regions of which the agent knows every member, and from the subtrees beside the
 // paths to them. Immutable, because the core compares the places before and after a change of the view.
 
-import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../assignment/identifiers.ts';
-import { distanceTo } from './contact.ts';
+import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import { distanceTo } from '../routing/contact.ts';
 
 export type NeighbourId = string;
 

@@ -2,7 +2,7 @@
 // until it answers or the time is over. Others may name different addresses of one agent, and one of
 // them may be false or old, so the addresses are asked in turn.
 
-import type { AgentId } from '../core/protocol/messages.ts';
+import type { AgentId } from '../../core/protocol/messages.ts';
 import type { Contact } from './contact.ts';
 
 export interface HearsayOptions {

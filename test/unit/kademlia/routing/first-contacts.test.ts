@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FirstContacts, KEPT_MAX } from '../../../agent/kademlia/first-contacts.ts';
+import { FirstContacts, KEPT_MAX } from '../../../../agent/kademlia/routing/first-contacts.ts';
 
 const times = { heartbeatMs: 100, suspectAfterMs: 1000 };
 const of = (address: string, ...contacts: string[]) =>

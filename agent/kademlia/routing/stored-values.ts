@@ -3,7 +3,7 @@
 // a key change; the publisher renews its values, and a value that nobody renews expires. A message
 // carries the time that a value has left, not a date, so clocks need not agree.
 
-import type { Key } from '../../assignment/identifiers.ts';
+import type { Key } from '../../../assignment/identifiers.ts';
 import { distanceTo } from './contact.ts';
 
 export interface StoredValuesOptions {
