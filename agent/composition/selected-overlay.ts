@@ -49,6 +49,7 @@ function withKademlia(
     contacts: contacts.length > 0 ? contacts : listed,
     ...{ fingerprintHash, bucketSize, concurrency, neighbourhood, backups },
     ...{ heartbeatMs, suspectAfterMs, random: chance, kept },
+    countsPages: settings.pagesMax !== null,
   });
   const build: CoreSettings['build'] = (members) => overlay.placement(members);
   // Two agents have no identifier in common: SHA-1 of different names.

@@ -263,6 +263,7 @@ function assembleLimits(
     listed: () => !handOff.owedAny(),
     quiet: () => hooks.areHostsSettled(),
     pages: () => store.owned().pages,
+    round: () => directives.round,
     visits: calls,
   });
   const aborts = new Aborts({ settings, effects, events, right, budgets });

@@ -174,6 +174,8 @@ export class Core {
       case 'SLOT_ASK':
       case 'SLOT_GRANT':
       case 'SLOT_END':
+      case 'PAGES_ASK':
+      case 'PAGES_GRANT':
         return this.#p.budgets.onMessage(from, message, now);
       case 'URLS':
         this.#p.completion.activity();
@@ -196,6 +198,7 @@ export class Core {
     if (member?.card.inc !== inc) return;
     this.#p.replication.deletedBy(id, beat.gen, now);
     this.#p.operator.heard(member, beat.orders);
+    if (beat.pages) this.#p.budgets.heard(beat.pages.epoch);
   }
 
   #onMemberMessage(member: Member, message: MemberMessage, now: Instant): void {
@@ -224,8 +227,6 @@ export class Core {
         return;
       case 'KNOWN':
         return p.known.onAnnounced(member, message);
-      case 'PAGES_ASK':
-      case 'PAGES_GRANT':
       case 'COUNT':
       case 'COUNTED':
         return p.budgets.onMessage(member.card, message, now);
@@ -473,11 +474,10 @@ export class Core {
     const counter = this.#p.membership.heartbeats.nextCounter();
     const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
-    this.#p.membership.heartbeats.beat(
-      { idle, idleSince, viewHash, gen: this.#store.generation() },
-      now,
-    );
-    const me = { id: this.#settings.id, inc: this.#p.outbound.inc, counter, idle, idleSince };
+    const pages = this.#p.budgets.pagesState();
+    const state = { idle, idleSince, ...(pages && { pages }) };
+    this.#p.membership.heartbeats.beat({ ...state, viewHash, gen: this.#store.generation() }, now);
+    const me = { id: this.#settings.id, inc: this.#p.outbound.inc, counter, ...state };
     this.#p.neighbours.beat(me, now);
     this.#p.shutdown.tellComplete();
   }

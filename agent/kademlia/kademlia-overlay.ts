@@ -7,11 +7,8 @@ import { type Key, keyOf, type Sha1 } from '../../assignment/identifiers.ts';
 import type { Instant } from '../../failure-detector/instant.ts';
 import type {
   About,
-  Addressed,
   ContactMessage,
   Entries,
-  IdleMessage,
-  IdleState,
   Overlay,
   OverlayWork,
   RegionMessage,
@@ -19,7 +16,7 @@ import type {
   Watched,
 } from '../core/membership/overlay.ts';
 import type { Peer } from '../core/protocol/effects.ts';
-import type { AgentId, Covered, Host, MemberCard, Message } from '../core/protocol/messages.ts';
+import type { AgentId, Host, MemberCard, Message } from '../core/protocol/messages.ts';
 import { putLatest } from '../core/protocol/put-latest.ts';
 import { KnownLists } from './neighbourhood/known-lists.ts';
 import type { Neighbour } from './neighbourhood/known-places.ts';
@@ -40,7 +37,7 @@ import { FirstContacts, type FirstContactsOptions } from './routing/first-contac
 import { Hearsay } from './routing/hearsay.ts';
 import { Locator } from './routing/locator.ts';
 import { RoutingTable } from './routing/routing-table.ts';
-import { IdleTree } from './tree/idle-tree.ts';
+import { LeaderTree } from './tree/leader-tree.ts';
 
 type RegionTold = Extract<RegionMessage, { type: 'REGION_TOLD' }>;
 
@@ -54,6 +51,8 @@ export interface KademliaSettings extends FirstContactsOptions {
   /** Joined members of a region at least: m in docs/OVERLAY.md. */
   readonly neighbourhood: number;
   readonly backups: number;
+  /** There is a page limit. */
+  readonly countsPages: boolean;
   /** Returns numbers in [0, 1). */
   readonly random: () => number;
 }
@@ -89,7 +88,7 @@ export class KademliaOverlay implements Overlay {
   readonly #mine: readonly Key[];
   readonly #table: RoutingTable;
   readonly #locator: Locator;
-  readonly #tree: IdleTree;
+  readonly tree: LeaderTree;
   readonly #first: FirstContacts;
   /** Agents outside the view that have sent a message, with their incarnations. */
   readonly #met = new Map<AgentId, MemberCard>();
@@ -121,11 +120,13 @@ export class KademliaOverlay implements Overlay {
       nearest: (key) => this.#nearestTo(key),
       nearer: (key, found) => this.#nearer(key, found),
     });
-    this.#tree = new IdleTree({
+    this.tree = new LeaderTree({
+      paths: () => this.#hood.ledPaths(),
       identifiersOf,
       digest: (text) => keyOf(text, sha1) >> 96n,
       nearest: (key) => this.#leaderAt(key),
       notThere: (key) => this.#locator.forgetNearest(key),
+      countsPages: settings.countsPages,
       suspectAfterMs,
     });
     this.#first = new FirstContacts(settings);
@@ -161,7 +162,7 @@ export class KademliaOverlay implements Overlay {
     this.#asked.clear();
     this.#met.clear();
     this.#locator.reset();
-    this.#tree.reset();
+    this.tree.reset();
   }
 
   joined(): void {
@@ -368,30 +369,6 @@ export class KademliaOverlay implements Overlay {
       if (ofMember < distance) [nearest, distance] = [card, ofMember];
     }
     return nearest;
-  }
-
-  onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null {
-    return this.#tree.onMessage(from, message, now.mono);
-  }
-
-  survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[] {
-    return this.#tree.survey(me, this.#hood.ledPaths(), stateOf, now.mono);
-  }
-
-  get isComplete(): boolean {
-    return this.#tree.isComplete;
-  }
-
-  set isComplete(is: boolean) {
-    this.#tree.isComplete = is;
-  }
-
-  verdictFor(id: AgentId): Covered | null {
-    return this.#tree.verdictFor(id);
-  }
-
-  get hasToldVerdict(): boolean {
-    return this.#tree.hasToldVerdict;
   }
 
   find(host: Host): MemberCard | null {

@@ -52,7 +52,7 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.agents', 'cluster.contacts'], check: noAgents },
   { reads: ['cluster.overlay', 'cluster.contacts'], check: contactsOfRing },
   { reads: ['cluster.agents', 'cluster.contacts'], check: numberedAgents },
-  { reads: ['cluster.quorum', 'limits.pages'], check: needsAllAgents },
+  { reads: ['cluster.quorum'], check: needsAllAgents },
   { reads: ['cluster.failureDetector'], check: heartbeats },
   { reads: ['cluster.agents', 'cluster.backups'], check: tooManyBackups },
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
@@ -204,7 +204,7 @@ function numberedAgents({ raw, parsed }: Subject): Finding[] {
 
 /** What agents that know only their neighbours cannot do. */
 function needsAllAgents({ parsed }: Subject): Finding[] {
-  const { cluster, limits } = parsed;
+  const { cluster } = parsed;
   if (cluster.overlay !== 'kademlia') return [];
   const findings: Finding[] = [];
   if (cluster.quorum === 'majority') {
@@ -212,12 +212,6 @@ function needsAllAgents({ parsed }: Subject): Finding[] {
       'a majority needs the list of all agents, and with cluster.overlay: kademlia no agent has it';
     const remedy = 'write "quorum: none", or "overlay: ring"';
     findings.push(error(['cluster', 'quorum'], message, remedy));
-  }
-  if (limits.pages !== null) {
-    const message =
-      'needs the counts of all agents, and with cluster.overlay: kademlia no agent knows them all';
-    const remedy = 'remove it and use limits.pagesPerHost, or write "overlay: ring"';
-    findings.push(error(['limits', 'pages'], message, remedy));
   }
   return findings;
 }

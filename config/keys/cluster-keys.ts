@@ -95,7 +95,7 @@ export const cluster = z
       .meta({
         description:
           'ring: each agent knows all others. kademlia: each knows only its neighbours; ' +
-          'not with quorum: majority or limits.pages.',
+          'not with quorum: majority.',
       }),
     contacts: z
       .array(

@@ -66,6 +66,7 @@ export function kademliaOf(
     bucketSize: plan.bucketSize,
     concurrency: 3,
     neighbourhood: plan.neighbourhood,
+    countsPages: settings.pagesMax !== null,
     backups,
     heartbeatMs,
     suspectAfterMs,

@@ -22,14 +22,14 @@ describe('the verdict of a partial view', () => {
     for (const { to, message } of sentOf(c, 'COMPLETE')) {
       if (message.type === 'COMPLETE' && message.covers) told.add(to);
     }
-    const leaders = new Set(sentOf(c, 'IDLE_DONE').map(({ to }) => to));
+    const leaders = new Set(sentOf(c, 'TREE_DONE').map(({ to }) => to));
     assert.ok(leaders.size > 1, 'one agent knows all others: the view is not partial');
     for (const id of IDS) assert.ok(told.has(id) || leaders.has(id), id);
   });
 
   it('of an earlier idle period, or without one, ends no agent', () => {
     const c = settled();
-    c.lose = (_, __, message) => message.type === 'IDLE_TOLD';
+    c.lose = (_, __, message) => message.type === 'TREE_TOLD';
     const lastOf = (id: string) => {
       const beat = sentOf(c, 'HEARTBEAT').findLast(({ from }) => from === id)?.message;
       return beat?.type === 'HEARTBEAT' ? beat : null;

@@ -5,6 +5,7 @@
 
 import { AddressPermits } from '../../agent/core/budgets/address-permits.ts';
 import { Budgets } from '../../agent/core/budgets/budgets.ts';
+import { PageBudget } from '../../agent/core/budgets/page-budget.ts';
 import { PermitGrants } from '../../agent/core/budgets/permit-grants.ts';
 import { RemoteRobots } from '../../agent/core/crawl/remote-robots.ts';
 import { Inbox } from '../../agent/core/exchange/inbox.ts';
@@ -149,9 +150,9 @@ const REMOVALS = {
     replace(PermitGrants.prototype, 'quiet', () => () => {}),
   ],
   /** Tokens in use are not counted as pages (adr/0030). */
-  'tokens-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0 }))],
+  'tokens-counted': () => [replace(PageBudget.prototype, 'baseOf', () => (pages) => pages)],
   /** A new owner of the page limit counts from zero. */
-  'pages-counted': () => [changeSent('COUNTED', (message) => ({ ...message, held: 0, pages: 0 }))],
+  'pages-counted': () => [replace(PageBudget.prototype, 'baseOf', () => () => 0)],
   /** An agent that was absent when a round was ordered does not learn of it (adr/0029). */
   'round-told': () => [
     changeSent('WELCOME', (message) => ({ ...message, orders: beside(message.orders) })),

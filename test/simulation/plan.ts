@@ -87,7 +87,7 @@ export interface Plan {
 export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'): Plan {
   const random = new Random(seed * 7919 + 13);
   const isPartial = overlay === 'kademlia';
-  const agents = agentsOf(kind, random) * (isPartial ? 2 : 1);
+  const agents = Math.min(AGENTS_MAX, agentsOf(kind, random) * (isPartial ? timesOf(seed) : 1));
   const ids = Array.from({ length: agents }, (_, i) => `a${i + 1}`);
   const isNone = random.chance(kind === 'cuts' ? 1 : 0.5);
   const quorum = isNone || isPartial ? 'none' : 'majority';
@@ -117,7 +117,7 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
     triedPages: slicing.pick([1, 3, BOUNDS.triedPages]),
   };
   for (const links of drawExpense(slicing, bounds)) addManyLinks(web, slicing, links);
-  const shared = kind === 'budgets' ? drawBudgets(random, web.size, isPartial) : NO_BUDGETS;
+  const shared = kind === 'budgets' ? drawBudgets(random, web.size) : NO_BUDGETS;
   const cluster = new Cluster({
     ids,
     web,
@@ -199,6 +199,7 @@ function hostsOf(web: Web): string[] {
   return [...new Set([...web.keys()].map((url) => new URL(url).host))];
 }
 
+const AGENTS_MAX = 60;
 /** Delay between two requests to one address. */
 export const IP_DELAY_MS = 45;
 const NO_BUDGETS: Partial<ClusterOptions> = {};
@@ -207,13 +208,12 @@ const NO_BUDGETS: Partial<ClusterOptions> = {};
  * Puts all hosts on one to three addresses. Every other crawl has a page limit, usually below the
  * size of its web.
  */
-/** @param isPartial - no agent knows all others, so there is no page limit */
-function drawBudgets(random: Random, pages: number, isPartial: boolean): Partial<ClusterOptions> {
+function drawBudgets(random: Random, pages: number): Partial<ClusterOptions> {
   const addresses = random.whole(1, 3);
   const numberOf = (host: string) => Number(/\d+/.exec(host)?.[0] ?? 0);
   const addressOf = (host: string) => `192.0.2.${numberOf(host) % addresses}`;
   const slots = { ipDelayMs: IP_DELAY_MS, addressOf };
-  if (isPartial || random.chance(0.5)) return slots;
+  if (random.chance(0.5)) return slots;
   const pagesMax = random.whole(1, Math.ceil(pages * 1.2));
   return random.chance(0.3) ? { pagesMax } : { ...slots, pagesMax };
 }
@@ -265,6 +265,11 @@ function drawBounds(random: Random): Bounds {
 function agentsOf(kind: Kind, random: Random): number {
   if (kind === 'storms') return random.whole(8, random.chance(0.15) ? 30 : 12);
   return random.whole(kind === 'faults' ? 2 : 3, 6);
+}
+
+/** With four times as many agents, some neighbourhoods have no agent in common. */
+function timesOf(seed: number): number {
+  return new Random(seed * 141_421_356 + 3).pick([1, 2, 4]);
 }
 
 /** Starts the agents, some of them late. */

@@ -1,17 +1,20 @@
 // Limits that the whole cluster shares: the delay between requests to one address
 // (`politeness.ipDelayMs`) and the pages of the crawl (`limits.pages`). Each limit is a name on the
-// ring, and the owner of the name grants from it (adr/0030). This file connects the requesting and
+// preference lists, and the owner of the name grants from it (adr/0030). This file connects the requesting and
 // the granting sides and carries their messages, within this agent without the network.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';
-import type { Overlay } from '../membership/overlay.ts';
+import { type Overlay, PAGES_NAME } from '../membership/overlay.ts';
 import type { View } from '../membership/view.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Host, MemberCard, Message } from '../protocol/messages.ts';
+import type { PagesState } from '../protocol/overlay-messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import { AddressPermits } from './address-permits.ts';
-import { PAGES_NAME, PageBudget, type PagesAsk, type PagesGrant } from './page-budget.ts';
+import { type Epoch, NO_EPOCH } from './epoch.ts';
+import { PageBudget, type PagesAsk, type PagesGrant } from './page-budget.ts';
+import { PageCensus } from './page-census.ts';
 import { PageGrants } from './page-grants.ts';
 import {
   type Asker,
@@ -21,13 +24,14 @@ import {
   PermitGrants,
 } from './permit-grants.ts';
 
-type Census = Extract<Message, { type: 'COUNT' | 'COUNTED' }>;
+type Count = Extract<Message, { type: 'COUNT' }>;
+type Census = Count | Extract<Message, { type: 'COUNTED' }>;
 type BudgetMessage = PermitAsk | PermitGrant | PermitEnd | PagesAsk | PagesGrant | Census;
 
 interface BudgetsParts {
   readonly settings: CoreSettings;
   readonly view: View;
-  readonly overlay: Pick<Overlay, 'isPartial' | 'find' | 'notThere' | 'met'>;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'find' | 'notThere' | 'met' | 'tree'>;
   readonly effects: Effects;
   readonly outbound: Outbound;
   readonly leaseLeftMs: (name: string, now: Instant) => number;
@@ -40,6 +44,8 @@ interface BudgetsParts {
   readonly quiet: () => boolean;
   /** The number of pages of this agent's hosts that have ended. */
   readonly pages: () => number;
+  /** The round of the crawl. */
+  readonly round: () => number;
   readonly visits: {
     wake(host: Host): void;
     recheck(host: Host, now: Instant): void;
@@ -80,6 +86,9 @@ export class Budgets {
   readonly #p: BudgetsParts;
   readonly #permitGrants: PermitGrants;
   readonly #pageGrants: PageGrants;
+  readonly #pageCensus: PageCensus;
+  /** Number of changes of the view. */
+  #changes = 0;
   #ownsPages = false;
 
   constructor(parts: BudgetsParts) {
@@ -103,7 +112,11 @@ export class Budgets {
     this.pages =
       settings.pagesMax === null
         ? null
-        : new PageBudget({ settings, view, inc, tell, recheck, reached });
+        : new PageBudget({
+            ...{ settings, tell, recheck, reached },
+            owner: () => ownerOf(PAGES_NAME),
+            notOwner: () => notOwner(PAGES_NAME),
+          });
     this.#permitGrants = new PermitGrants({
       settings,
       view,
@@ -116,15 +129,25 @@ export class Budgets {
     this.#pageGrants = new PageGrants({
       settings,
       view,
-      viewHash: () => view.hash(outbound.inc),
+      inc,
+      knowsAll: !overlay.isPartial,
       answer: tell,
-      count: (id, round, now) => tell(id, { type: 'COUNT', round }, now),
+      begin: (epoch) => this.pages?.begin(epoch),
+      census: (epoch, now) =>
+        overlay.isPartial ? overlay.tree.census(epoch) : this.#pageCensus.take(epoch, now),
+    });
+    this.#pageCensus = new PageCensus({
+      settings,
+      view,
+      viewHash: () => view.hash(outbound.inc),
+      count: (id, epoch, round, now) => tell(id, { type: 'COUNT', epoch, round }, now),
     });
   }
 
   /** Called when this agent takes another incarnation. */
   reset(now: Instant): void {
     this.#permitGrants.reset(now);
+    this.pages?.reset();
     this.#pageGrants.reset();
     this.#ownsPages = false;
   }
@@ -139,6 +162,8 @@ export class Budgets {
     this.permits?.keepOnly((host) => view.owns(host), now);
     this.#permitGrants.viewChanged();
     this.#pageGrants.viewChanged();
+    this.#pageCensus.viewChanged();
+    this.#changes++;
   }
 
   /** For a LIST: milliseconds for which addresses may be in use or cooldown, as far as known here. */
@@ -158,6 +183,8 @@ export class Budgets {
       this.#permitGrants.pump(now);
     }
     if (!this.pages) return;
+    const { askedEpoch } = this.#p.overlay.tree;
+    if (askedEpoch !== null) this.heard(askedEpoch);
     const owns = this.#p.view.owns(PAGES_NAME);
     if (owns !== this.#ownsPages) this.#pageGrants.reset();
     this.#ownsPages = owns;
@@ -222,25 +249,54 @@ export class Budgets {
       case 'SLOT_GRANT':
         return this.permits?.onGrant(id, message, now);
       case 'PAGES_ASK':
-        if (ownsPages) this.#pageGrants.onAsk(id, inc, message, now);
-        return;
+        if (ownsPages) return this.#pageGrants.onAsk(id, inc, message, now);
+        return this.#denyOwner(id, now);
       case 'PAGES_GRANT':
         return this.pages?.onGrant(id, message, now);
       case 'COUNT':
-        return this.#answerCount(id, message.round, now);
+        return this.#answerCount(id, message, now);
       case 'COUNTED':
-        if (ownsPages) this.#pageGrants.onCounted(id, message, now);
+        if (!ownsPages) return;
+        this.#pageGrants.heard(message.epoch);
+        return this.#pageCensus.onCounted(id, message, now);
     }
   }
 
-  #answerCount(owner: AgentId, round: number, now: Instant): void {
-    const { view, outbound, quiet, pages } = this.#p;
+  /** In a partial view, the asker may have found this agent by an old look-up. */
+  #denyOwner(asker: AgentId, now: Instant): void {
+    if (!this.#p.overlay.isPartial) return;
+    const nothing = { epoch: NO_EPOCH, granted: 0, returned: 0, over: false };
+    this.#tell(asker, { type: 'PAGES_GRANT', ...nothing }, now);
+  }
+
+  /** The heartbeat of a member, or a leader of subtrees, names an epoch. */
+  heard(epoch: Epoch): void {
+    // Tokens of an incarnation that has ended must not enter the epoch.
+    if (this.pages && (this.pages.held === 0 || this.pages.epoch !== NO_EPOCH))
+      this.pages.begin(epoch);
+    this.#pageGrants.heard(epoch);
+  }
+
+  /** For a heartbeat; null: the page limit needs none. */
+  pagesState(): PagesState | null {
+    const { pages } = this;
+    if (!pages || !this.#p.overlay.isPartial) return null;
+    const { view, quiet, round } = this.#p;
+    const count = this.#p.pages();
+    return {
+      ...{ epoch: pages.epoch, pages: count, base: pages.baseOf(count) },
+      ...{ quiet: view.joined && quiet(), changes: this.#changes, round: round() },
+    };
+  }
+
+  #answerCount(owner: AgentId, { epoch, round }: Count, now: Instant): void {
+    const { view, outbound, quiet } = this.#p;
     if (!this.pages) return;
+    this.pages.begin(epoch);
+    const pages = this.#p.pages();
     const isOwner = view.owner(PAGES_NAME) === owner;
-    this.pages.turnTo(view.owner(PAGES_NAME));
-    const { inc } = outbound;
-    const state = { inc, viewHash: view.hash(inc), quiet: view.joined && isOwner && quiet() };
-    const counts = { pages: pages(), held: this.pages.held, ...this.pages.account() };
+    const state = { viewHash: view.hash(outbound.inc), quiet: view.joined && isOwner && quiet() };
+    const counts = { epoch: this.pages.epoch, pages, base: this.pages.baseOf(pages) };
     this.#tell(owner, { type: 'COUNTED', round, ...state, ...counts }, now);
   }
 }

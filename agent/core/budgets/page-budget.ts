@@ -1,25 +1,26 @@
 // Requests page tokens for this agent (`limits.pages`, adr/0030). A page is requested only with a
 // token, and a page that ends, with a response or failed, spends its token. An agent keeps a few
-// tokens in stock, asks for more as it uses them, and returns those that it does not need.
+// tokens in stock, asks for more as it uses them, and returns those that it does not need. The owner
+// begins an epoch with each census. Tokens that are held then are counted by the census.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
-import type { View } from '../membership/view.ts';
-import type { AgentId, Host, Incarnation, Message } from '../protocol/messages.ts';
+import type { AgentId, Host, Message } from '../protocol/messages.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
+import { type Epoch, isLater, NO_EPOCH } from './epoch.ts';
+import type { Asker } from './permit-grants.ts';
 
 export type PagesAsk = Extract<Message, { type: 'PAGES_ASK' }>;
 export type PagesGrant = Extract<Message, { type: 'PAGES_GRANT' }>;
-
-/** The name of the page limit on the ring; no host has such a name. */
-export const PAGES_NAME = 'limit:pages';
 
 /** Heartbeat intervals after which unused tokens are returned, as other agents may need them. */
 const UNUSED_HEARTBEATS = 2;
 
 interface PageBudgetParts {
-  readonly settings: Pick<CoreSettings, 'id' | 'heartbeatMs' | 'pagesMax' | 'bounds'>;
-  readonly view: View;
-  readonly inc: () => Incarnation;
+  readonly settings: Pick<CoreSettings, 'heartbeatMs' | 'suspectAfterMs' | 'bounds'>;
+  /** The agent that grants, as far as is known; null: it is being looked for. */
+  readonly owner: () => Asker | null;
+  /** The agent that `owner` named does not grant, or does not answer. */
+  readonly notOwner: () => void;
   readonly tell: (owner: AgentId, ask: PagesAsk, now: Instant) => void;
   /** Checks a host again that waited for a token. */
   readonly recheck: (host: Host, now: Instant) => void;
@@ -29,10 +30,10 @@ interface PageBudgetParts {
 
 export class PageBudget {
   readonly #p: PageBudgetParts;
-  #owner: { readonly id: AgentId; readonly inc: Incarnation } | null = null;
-  /** Grows when the counters below are reset; messages of earlier sessions are void. */
-  #session = 0;
-  /** Tokens asked for, granted and returned in this session. */
+  #owner: Asker | null = null;
+  /** Grants of other epochs are void. */
+  #epoch: Epoch = NO_EPOCH;
+  /** Tokens asked for, granted and returned in this epoch. */
   #wanted = 0;
   #granted = 0;
   #returned = 0;
@@ -45,6 +46,8 @@ export class PageBudget {
   readonly #waiting = new Set<Host>();
   #over = false;
   #askedAt = -Infinity;
+  /** When the owner was first asked since its last answer; null: it has answered. */
+  #unansweredSince: number | null = null;
   /** When the stock was last used or refilled. */
   #takenAt = 0;
 
@@ -66,8 +69,13 @@ export class PageBudget {
     return this.#waiting.size;
   }
 
-  account(): { session: number; granted: number; returned: number } {
-    return { session: this.#session, granted: this.#granted, returned: this.#returned };
+  get epoch(): Epoch {
+    return this.#epoch;
+  }
+
+  /** The pages and tokens of this agent that were not granted in this epoch. */
+  baseOf(pages: number): number {
+    return pages + this.held - this.#granted + this.#returned;
   }
 
   /** Whether there is a token; if not, the host is checked again once there may be one. */
@@ -111,8 +119,12 @@ export class PageBudget {
   }
 
   onGrant(from: AgentId, grant: Omit<PagesGrant, 'type'>, now: Instant): void {
-    if (this.#owner?.id !== from || grant.session !== this.#session) return;
-    if (grant.restart) return this.#restart();
+    if (this.#owner?.id !== from) return;
+    this.#unansweredSince = null;
+    if (grant.epoch === NO_EPOCH) return this.#forgetOwner();
+    // The census of the epoch did not count the tokens that this agent still has.
+    if (grant.epoch !== this.#epoch && this.held === 0) this.begin(grant.epoch);
+    if (grant.epoch !== this.#epoch) return;
     this.#over = grant.over;
     this.#heardReturned = Math.max(this.#heardReturned, grant.returned);
     const more = grant.granted - this.#granted;
@@ -128,29 +140,44 @@ export class PageBudget {
     for (const host of woken) this.#p.recheck(host, now);
   }
 
-  /** Sets the agent to ask. A new owner has no account of this agent, so a session begins. */
-  turnTo(owner: AgentId | undefined): void {
-    const { view, settings, inc } = this.#p;
-    const card = owner === settings.id ? { id: owner, inc: inc() } : view.get(owner ?? '')?.card;
-    if (card?.id === this.#owner?.id && card?.inc === this.#owner?.inc) return;
-    this.#owner = card ? { id: card.id, inc: card.inc } : null;
-    this.#restart();
-  }
-
-  #restart(): void {
-    this.#session++;
+  /** A census begins. It counts the tokens that this agent has. */
+  begin(epoch: Epoch): void {
+    if (!isLater(epoch, this.#epoch)) return;
+    this.#epoch = epoch;
     this.#wanted = 0;
     this.#granted = 0;
     this.#returned = 0;
     this.#heardReturned = 0;
-    this.#stock = 0;
     this.#over = false;
     this.#askedAt = -Infinity;
   }
 
+  /** The incarnation has ended, and with it the requests that have tokens. */
+  reset(): void {
+    this.#epoch = NO_EPOCH;
+    this.#stock = 0;
+    this.#used.clear();
+    this.#over = false;
+    this.#owner = null;
+  }
+
+  #forgetOwner(): void {
+    this.#owner = null;
+    this.#unansweredSince = null;
+    this.#p.notOwner();
+  }
+
+  #turnToOwner(): void {
+    const owner = this.#p.owner();
+    if (owner?.id === this.#owner?.id && owner?.inc === this.#owner?.inc) return;
+    this.#owner = owner;
+    this.#unansweredSince = null;
+    this.#askedAt = -Infinity;
+  }
+
   pump(now: Instant): void {
-    const { settings, view, tell } = this.#p;
-    this.turnTo(view.owner(PAGES_NAME));
+    const { settings, tell } = this.#p;
+    this.#turnToOwner();
     if (!this.#owner) return;
     const unusedMs = UNUSED_HEARTBEATS * settings.heartbeatMs;
     if (this.#stock > 0 && now.mono - this.#takenAt >= unusedMs) {
@@ -165,8 +192,11 @@ export class PageBudget {
     const isUnanswered = lacks || this.#heardReturned < this.#returned;
     const isResendDue = now.mono - this.#askedAt >= resendAfterMs(settings);
     if (!more && !(isUnanswered && isResendDue)) return;
+    this.#unansweredSince ??= now.mono;
+    if (now.mono - this.#unansweredSince >= settings.suspectAfterMs) return this.#forgetOwner();
     this.#askedAt = now.mono;
-    tell(this.#owner.id, { type: 'PAGES_ASK', ...this.account(), wanted: this.#wanted }, now);
+    const account = { epoch: this.#epoch, granted: this.#granted, returned: this.#returned };
+    tell(this.#owner.id, { type: 'PAGES_ASK', ...account, wanted: this.#wanted }, now);
   }
 
   /** A token for each waiting thread or, while tokens are in use, for half of all threads. */

@@ -13,15 +13,11 @@ import type { CoreSettings } from '../protocol/settings.ts';
 export class Completion implements Part {
   readonly #settings: CoreSettings;
   readonly #view: View;
-  readonly #overlay: Pick<Overlay, 'isPartial' | 'isComplete'>;
+  readonly #overlay: Pick<Overlay, 'isPartial' | 'tree'>;
   #idle = false;
   #idleSince = 0;
 
-  constructor(
-    settings: CoreSettings,
-    view: View,
-    overlay: Pick<Overlay, 'isPartial' | 'isComplete'>,
-  ) {
+  constructor(settings: CoreSettings, view: View, overlay: Pick<Overlay, 'isPartial' | 'tree'>) {
     this.#overlay = overlay;
     this.#settings = settings;
     this.#view = view;
@@ -42,7 +38,7 @@ export class Completion implements Part {
    */
   activity(): void {
     this.#idle = false;
-    this.#overlay.isComplete = false;
+    this.#overlay.tree.isComplete = false;
   }
 
   /** Called for each heartbeat; `counter` is its number. */
@@ -59,7 +55,7 @@ export class Completion implements Part {
   /** Whether the state of this agent and the heartbeats of all members show completion. */
   isComplete(isIdle: boolean, inc: Incarnation): boolean {
     if (!isIdle || !this.#idle) return false;
-    if (this.#overlay.isPartial) return this.#overlay.isComplete;
+    if (this.#overlay.isPartial) return this.#overlay.tree.isComplete;
     const members = [...this.#view.members()];
     if (this.#settings.quorum === 'majority' && !this.#isMajority(members)) return false;
     const hash = this.#view.hash(inc);

@@ -39,7 +39,7 @@ interface ShutdownParts {
   readonly events: EventLog;
   readonly effects: Effects;
   readonly view: View;
-  readonly overlay: Pick<Overlay, 'isPartial' | 'isComplete' | 'verdictFor' | 'hasToldVerdict'>;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'tree'>;
   readonly detector: Pick<FailureDetector, 'suspected'>;
   readonly outbound: Outbound;
   readonly handOff: HandOff;
@@ -127,11 +127,11 @@ export class Shutdown implements Part {
       // An agent that joined late has brought new URLs.
       this.#saidComplete.clear();
       this.#state = { kind: 'crawling' };
-      this.#p.overlay.isComplete = false;
+      this.#p.overlay.tree.isComplete = false;
       return;
     }
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
-    const isTold = this.isAboutToGo(now) && this.#p.overlay.hasToldVerdict;
+    const isTold = this.isAboutToGo(now) && this.#p.overlay.tree.hasToldVerdict;
     if (lingered || isTold) this.end(0, 'the crawl is complete');
   }
 
@@ -146,7 +146,7 @@ export class Shutdown implements Part {
   tellComplete(): void {
     if (this.#state.kind !== 'complete') return;
     for (const member of this.#p.view.members()) {
-      const covers = this.#p.overlay.verdictFor(member.card.id);
+      const covers = this.#p.overlay.tree.verdictFor(member.card.id);
       this.#p.outbound.toMember(member, { ...completeFor(member), ...(covers && { covers }) });
     }
   }
@@ -164,7 +164,7 @@ export class Shutdown implements Part {
       this.#saidComplete.add(from);
       // A verdict that arrives late covers an earlier idle period, before this agent's new work.
       if (covers && this.#p.completion.isIdleSince(covers.idleSince)) {
-        this.#p.overlay.isComplete = true;
+        this.#p.overlay.tree.isComplete = true;
       }
     } else this.end(0, `agent ${from} says that the crawl is complete`);
   }

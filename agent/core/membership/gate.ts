@@ -55,16 +55,16 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   PING: 'agreeing',
   FIND_NODE: 'agreeing',
   FOUND_NODES: 'agreeing',
-  IDLE_TOLD: 'correspondent',
-  IDLE_ASK: 'correspondent',
-  IDLE_DONE: 'correspondent',
+  TREE_TOLD: 'correspondent',
+  TREE_ASK: 'correspondent',
+  TREE_DONE: 'correspondent',
   REGION_ASK: 'member',
   REGION_TOLD: 'member',
   SLOT_ASK: 'correspondent',
   SLOT_GRANT: 'correspondent',
   SLOT_END: 'correspondent',
-  PAGES_ASK: 'member',
-  PAGES_GRANT: 'member',
+  PAGES_ASK: 'correspondent',
+  PAGES_GRANT: 'correspondent',
   COUNT: 'member',
   COUNTED: 'member',
   ROBOTS_ASK: 'correspondent',
@@ -93,6 +93,8 @@ export type MemberMessage = Exclude<
         | 'SLOT_ASK'
         | 'SLOT_GRANT'
         | 'SLOT_END'
+        | 'PAGES_ASK'
+        | 'PAGES_GRANT'
         | 'ROBOTS_TOLD';
     }
 >;

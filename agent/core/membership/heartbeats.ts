@@ -51,7 +51,10 @@ export class Heartbeats {
   }
 
   /** Sends one heartbeat to all known agents, so that removed agents learn of their removal. */
-  beat(state: Pick<Heartbeat, 'idle' | 'idleSince' | 'viewHash' | 'gen'>, now: Instant): void {
+  beat(
+    state: Pick<Heartbeat, 'idle' | 'idleSince' | 'viewHash' | 'gen' | 'pages'>,
+    now: Instant,
+  ): void {
     const { capacity, address, fingerprintHash } = this.#p.settings;
     const gone = [...this.#told.tombstones.entries()].map(({ id, inc }) => ({ id, inc }));
     for (const m of this.#p.view.members()) {

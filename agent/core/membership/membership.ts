@@ -296,8 +296,9 @@ export class Membership {
     const news = beat.more ? new Map(member.lastHeartbeat?.news) : new Map<AgentId, News>();
     for (const one of beat.news) news.set(one.id, one);
     member.suspects = new Map(beat.suspects.map((s) => [s.id, s.inc]));
-    const { counter, idle, idleSince, viewHash } = beat;
-    member.lastHeartbeat = { counter, idle, idleSince, viewHash, news };
+    const { counter, idle, idleSince, viewHash, pages } = beat;
+    const state = { counter, idle, idleSince, viewHash, news };
+    member.lastHeartbeat = pages ? { ...state, pages } : state;
     const echo = beat.news.find((n) => n.id === this.#p.settings.id);
     if (!echo || echo.inc !== this.#p.outbound.inc) return;
     member.hearsMe = echo.direct;

@@ -8,7 +8,7 @@ import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { Part } from '../protocol/part.ts';
 import type { Membership } from './membership.ts';
 import type { Outbound } from './outbound.ts';
-import type { IdleState, Overlay } from './overlay.ts';
+import type { AgentState, Overlay } from './overlay.ts';
 import type { View } from './view.ts';
 
 interface NeighboursParts {
@@ -69,10 +69,12 @@ export class Neighbours implements Part {
         if (answer) outbound.toAddress({ ...from, address: message.address }, answer);
         return;
       }
-      case 'IDLE_TOLD':
-      case 'IDLE_ASK':
-      case 'IDLE_DONE':
-        return this.#answer(this.cardOf(from), (card) => overlay.onIdle(card, message, now));
+      case 'TREE_TOLD':
+      case 'TREE_ASK':
+      case 'TREE_DONE':
+        return this.#answer(this.cardOf(from), (card) =>
+          overlay.tree.onMessage(card, message, now.mono),
+        );
       case 'REGION_ASK':
       case 'REGION_TOLD': {
         const member = view.get(from.id);
@@ -96,7 +98,7 @@ export class Neighbours implements Part {
   }
 
   /** Called with each heartbeat of this agent. */
-  beat(me: IdleState, now: Instant): void {
+  beat(me: AgentState, now: Instant): void {
     const { overlay, outbound, view, handOff } = this.#p;
     if (!overlay.isPartial) return;
     const stateOf = (id: AgentId) => {
@@ -104,7 +106,8 @@ export class Neighbours implements Part {
       const last = member?.lastHeartbeat;
       return member && last ? { ...last, id, inc: member.card.inc } : null;
     };
-    for (const { to, message } of overlay.survey(me, stateOf, now)) outbound.toCard(to, message);
+    const sends = overlay.tree.survey(me, stateOf, now.mono);
+    for (const { to, message } of sends) outbound.toCard(to, message);
     // A member may not know that this agent stopped to watch it and has added it again.
     for (const id of handOff.debtors()) {
       const member = view.get(id);

@@ -13,7 +13,7 @@ import type {
   MemberCard,
   Message,
 } from '../protocol/messages.ts';
-import type { OverlayMessage } from '../protocol/overlay-messages.ts';
+import type { OverlayMessage, PagesState } from '../protocol/overlay-messages.ts';
 
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 
@@ -27,7 +27,7 @@ export type ContactMessage = Extract<
 >;
 export type RegionMessage = Extract<OverlayMessage, { type: 'REGION_ASK' | 'REGION_TOLD' }>;
 
-export type IdleMessage = Extract<OverlayMessage, { type: 'IDLE_TOLD' | 'IDLE_ASK' | 'IDLE_DONE' }>;
+export type TreeMessage = Extract<OverlayMessage, { type: 'TREE_TOLD' | 'TREE_ASK' | 'TREE_DONE' }>;
 
 /** A message to an agent that need not be in view. */
 export interface Addressed {
@@ -36,14 +36,29 @@ export interface Addressed {
 }
 
 /** What the last heartbeat of an agent says; `counter` is its number. */
-export interface IdleState {
+export interface AgentState {
   readonly id: AgentId;
   readonly inc: Incarnation;
   readonly counter: number;
   readonly idle: boolean;
   /** The number of the heartbeat with which the idle period began. */
   readonly idleSince: number;
+  /** Absent: the view is full, or there is no page limit. */
+  readonly pages?: PagesState;
 }
+
+/** What a census of the page limit finds (`agent/core/budgets/`). */
+export interface PageCount {
+  /** Pages, and tokens that were not granted in the census's epoch. */
+  readonly base: number;
+  readonly pages: number;
+}
+
+/**
+ * The name of the page limit in the preference lists; no host has it. In a partial view, its owner
+ * leads the census of all agents.
+ */
+export const PAGES_NAME = 'limit:pages';
 
 /** The incarnation that sent a message. */
 export interface Sender {
@@ -77,6 +92,24 @@ export interface OverlayWork {
   readonly pings: readonly { readonly to: Peer; readonly message: Message }[];
   /** Hosts whose owners have been found. */
   readonly located: readonly Host[];
+}
+
+/** Asks all agents, although no agent knows them all. `now` is in monotonic milliseconds. */
+export interface Tree {
+  /** Returns the answer, if there is one. */
+  onMessage(from: MemberCard, message: TreeMessage, now: number): Message | null;
+  /** Continues to find out whether all agents are idle. Called with each heartbeat. */
+  survey(me: AgentState, stateOf: (id: AgentId) => AgentState | null, now: number): Addressed[];
+  /** All agents were idle at once, this one in its present idle period. */
+  isComplete: boolean;
+  /** The idle period of a member that the verdict covers, to tell it; null: none. */
+  verdictFor(id: AgentId): Covered | null;
+  /** Whether the agents outside the view that this agent must tell the verdict have it. */
+  readonly hasToldVerdict: boolean;
+  /** Continues the census of an epoch, as its owner, or begins it; null: it is not complete. */
+  census(epoch: string): PageCount | null;
+  /** The epoch of the last census for which this agent was asked; null: none. */
+  readonly askedEpoch: string | null;
 }
 
 export interface Overlay {
@@ -116,16 +149,7 @@ export interface Overlay {
   meet(card: MemberCard): void;
   /** An agent that has sent a message, as it described itself; null: it has not. */
   met(id: AgentId): MemberCard | null;
-  /** Handles a message about idle agents; returns the answer, if there is one. */
-  onIdle(from: MemberCard, message: IdleMessage, now: Instant): Message | null;
-  /** Continues to find out whether all agents are idle. Called with each heartbeat. */
-  survey(me: IdleState, stateOf: (id: AgentId) => IdleState | null, now: Instant): Addressed[];
-  /** All agents were idle at once, this one in its present idle period. */
-  isComplete: boolean;
-  /** The idle period of a member that the verdict covers, to tell it; null: none. */
-  verdictFor(id: AgentId): Covered | null;
-  /** Whether the agents outside the view that this agent must tell the verdict have it. */
-  readonly hasToldVerdict: boolean;
+  readonly tree: Tree;
   /** The owner of a host outside the neighbourhood; null: it is being looked for. */
   find(host: Host): MemberCard | null;
   /** The agent that was found for the host does not own it, or does not answer. */
@@ -135,12 +159,24 @@ export interface Overlay {
 
 const NO_WORK: OverlayWork = { isMoved: false, greet: [], asks: [], pings: [], located: [] };
 
+function noTree(): Tree {
+  return {
+    onMessage: () => null,
+    survey: () => [],
+    isComplete: false,
+    verdictFor: () => null,
+    hasToldVerdict: true,
+    census: () => null,
+    askedEpoch: null,
+  };
+}
+
 /** Every agent knows all others. */
 export class FullView implements Overlay {
   readonly isPartial = false;
   readonly mayBeFirst = true;
   readonly entries: Entries = { contacts: [], earlier: [] };
-  isComplete = false;
+  readonly tree = noTree();
 
   reset(): void {}
   joined(): void {}
@@ -187,20 +223,6 @@ export class FullView implements Overlay {
   meet(): void {}
 
   met(): null {
-    return null;
-  }
-
-  onIdle(): null {
-    return null;
-  }
-
-  survey(): Addressed[] {
-    return [];
-  }
-
-  readonly hasToldVerdict = true;
-
-  verdictFor(): null {
     return null;
   }
 

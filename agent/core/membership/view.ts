@@ -11,6 +11,7 @@ import type {
   Message,
   News,
 } from '../protocol/messages.ts';
+import type { PagesState } from '../protocol/overlay-messages.ts';
 import type { BuildAssignment, CoreSettings } from '../protocol/settings.ts';
 
 /** The part of a member's latest heartbeat that decides on completion and on relays. */
@@ -20,6 +21,7 @@ export interface LastHeartbeat {
   readonly idleSince: number;
   readonly viewHash: string;
   readonly news: ReadonlyMap<AgentId, { inc: Incarnation; counter: number; direct: boolean }>;
+  readonly pages?: PagesState;
 }
 
 /** A later incarnation that claims the identifier of a member. */

@@ -3,7 +3,7 @@
 // incarnations of both ends, so a message to an earlier incarnation is dropped.
 
 import type { Identity, RequestForm, SpelledUrl } from '../../url/crawl-url.ts';
-import type { OverlayMessage } from './overlay-messages.ts';
+import type { OverlayMessage, PagesState } from './overlay-messages.ts';
 
 export type AgentId = string;
 /** Grows with each start and rebirth of an agent; about the Unix milliseconds of its start. */
@@ -299,6 +299,8 @@ export type Message =
       readonly complete?: readonly number[];
       /** Whether the sender must know the receiver; absent: the view is full. */
       readonly needs?: boolean;
+      /** Absent: the view is full, or there is no page limit. */
+      readonly pages?: PagesState;
     }
   | OverlayMessage
   | {
@@ -391,39 +393,35 @@ export type Message =
       readonly agoMs: number;
     }
   | {
-      /** To the agent that grants tokens; all counts start with the session. */
+      /** To the agent that grants tokens; all counts start with the epoch. */
       readonly type: 'PAGES_ASK';
-      readonly session: number;
+      readonly epoch: string;
       readonly wanted: number;
       readonly granted: number;
       readonly returned: number;
     }
   | {
       readonly type: 'PAGES_GRANT';
-      readonly session: number;
+      /** Empty: the sender does not grant. */
+      readonly epoch: string;
       readonly granted: number;
       readonly returned: number;
       /** The limit is reached. */
       readonly over: boolean;
-      /** The session is unknown: the receiver must begin another. */
-      readonly restart: boolean;
     }
-  /** `round` numbers the census. */
-  | { readonly type: 'COUNT'; readonly round: number }
+  /** Begins an epoch, in which the members are counted in rounds. */
+  | { readonly type: 'COUNT'; readonly epoch: string; readonly round: number }
   | {
       readonly type: 'COUNTED';
+      readonly epoch: string;
       readonly round: number;
-      readonly inc: Incarnation;
       readonly viewHash: string;
       /** No host is being handed over from or to the sender. */
       readonly quiet: boolean;
       /** Pages of its hosts that are done or failed. */
       readonly pages: number;
-      /** Tokens that may still become pages. */
-      readonly held: number;
-      readonly session: number;
-      readonly granted: number;
-      readonly returned: number;
+      /** `pages`, and the sender's tokens that were not granted in the epoch. */
+      readonly base: number;
     }
   | {
       /** Asks the owner of `origin` for its robots.txt, to which that of `asker` redirects. */

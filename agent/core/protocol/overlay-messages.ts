@@ -9,6 +9,19 @@ interface NamedAgent {
   readonly address: string;
 }
 
+/** What an agent says of its pages, for a census of agents that need not know each other. */
+export interface PagesState {
+  /** As in COUNTED. */
+  readonly epoch: string;
+  readonly base: number;
+  readonly pages: number;
+  readonly quiet: boolean;
+  /** Number of changes of its view and its hosts' owners. */
+  readonly changes: number;
+  /** The round of the crawl. */
+  readonly round: number;
+}
+
 export type OverlayMessage =
   | {
       /** Asks a member whom it knows in a region of the key space (docs/OVERLAY.md). */
@@ -34,19 +47,22 @@ export type OverlayMessage =
       readonly fingerprintHash: string;
     }
   | {
-      /** The leader of a subtree of the key space reports that its agents are idle. */
-      readonly type: 'IDLE_TOLD';
+      /** The leader of a subtree of the key space reports whether its agents are idle. */
+      readonly type: 'TREE_TOLD';
       readonly key: string;
       readonly length: number;
       readonly idle: boolean;
       /** The wave for which the sum was taken; empty: none. */
       readonly wave: string;
-      /** Sum of the digests of the agents and their idle periods: 64 bits in hexadecimal. */
+      /** Sum of the digests of the agents and what the wave asks: 64 bits in hexadecimal. */
       readonly sum: string;
+      /** The sums of PagesState; absent: 0. */
+      readonly base?: number;
+      readonly pages?: number;
     }
   | {
       /** Asks the leader of a subtree for the sum of a wave; an empty wave only answers. */
-      readonly type: 'IDLE_ASK';
+      readonly type: 'TREE_ASK';
       readonly key: string;
       readonly length: number;
       readonly wave: string;
@@ -56,7 +72,7 @@ export type OverlayMessage =
        * Tells the leader of a subtree that the crawl is complete. `wave` is the second of the two
        * waves that show it. The receiver returns the message.
        */
-      readonly type: 'IDLE_DONE';
+      readonly type: 'TREE_DONE';
       readonly key: string;
       readonly length: number;
       readonly wave: string;
@@ -84,9 +100,9 @@ const TYPES: ReadonlySet<string> = new Set<OverlayMessage['type']>([
   'PING',
   'FIND_NODE',
   'FOUND_NODES',
-  'IDLE_TOLD',
-  'IDLE_ASK',
-  'IDLE_DONE',
+  'TREE_TOLD',
+  'TREE_ASK',
+  'TREE_DONE',
 ]);
 
 export function isOverlayMessage(message: { readonly type: string }): message is OverlayMessage {

@@ -2,8 +2,9 @@
 // core neither requests these hosts nor moves their rows.
 
 import type { Assignment } from '../../../assignment/assignment.ts';
-import { keyOf, type Sha1 } from '../../../assignment/identifiers.ts';
+import type { Sha1 } from '../../../assignment/identifiers.ts';
 import { RecentOrders } from '../../../assignment/recent-orders.ts';
+import { keyOfName } from '../routing/contact.ts';
 import type { Places } from './known-places.ts';
 
 export class KnownLists implements Assignment {
@@ -29,12 +30,12 @@ export class KnownLists implements Assignment {
 
   /** The nearest of all placed agents that are known here. */
   nearest(host: string): string | undefined {
-    const order = this.#places.orderOfKnown(keyOf(host, this.#sha1));
+    const order = this.#places.orderOfKnown(keyOfName(host, this.#sha1));
     return order.find((id) => this.#placed.has(id));
   }
 
   #compute(host: string): readonly string[] {
-    const place = this.#places.of(keyOf(host, this.#sha1));
+    const place = this.#places.of(keyOfName(host, this.#sha1));
     const order = place.kind === 'known' ? place.order.filter((id) => this.#placed.has(id)) : [];
     this.#recent.set(host, order);
     return order;

@@ -8,7 +8,7 @@
 import { commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
 import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from '../routing/contact.ts';
 import { IdentifierIndex } from '../routing/identifier-index.ts';
-import type { LedPath } from '../tree/idle-tree.ts';
+import type { LedPath } from '../tree/duties.ts';
 import {
   type Beside,
   type Neighbour,

@@ -3,7 +3,8 @@
 // region is the set of all keys with one prefix: the range of a k-bucket.
 
 import type { RingMember } from '../../../assignment/assignment.ts';
-import { KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import { KEY_BITS, type Key, keyOf, type Sha1 } from '../../../assignment/identifiers.ts';
+import { PAGES_NAME } from '../../core/membership/overlay.ts';
 import type { MemberCard } from '../../core/protocol/messages.ts';
 
 /** An agent that can be asked. */
@@ -22,6 +23,11 @@ export function cardOf({ id, capacity, address }: Contact): MemberCard {
 
 /** The identifiers of an agent. It is called often, so it should remember its results. */
 export type IdentifiersOf = (agent: RingMember) => readonly Key[];
+
+/** The key of a host, or of the page limit, whose owner leads the whole key space (`tree/`). */
+export function keyOfName(name: string, sha1: Sha1): Key {
+  return name === PAGES_NAME ? 0n : keyOf(name, sha1);
+}
 
 /** All keys that begin with the first `length` bits of `bits`; the other bits are 0. */
 export interface Prefix {

@@ -4,10 +4,10 @@
 // a host may end early, when a few of the nearest agents have answered: agents near a key know each
 // other. Only if the result was wrong, the next one asks as many agents as the paper does.
 
-import { type Key, keyOf, type Sha1 } from '../../../assignment/identifiers.ts';
+import type { Key, Sha1 } from '../../../assignment/identifiers.ts';
 import type { AgentId, Host, MemberCard } from '../../core/protocol/messages.ts';
 import { putLatest } from '../../core/protocol/put-latest.ts';
-import type { Contact, IdentifiersOf } from './contact.ts';
+import { type Contact, type IdentifiersOf, keyOfName } from './contact.ts';
 import { Lookup } from './lookup.ts';
 
 export interface LocatorSettings {
@@ -127,7 +127,7 @@ export class Locator {
     for (const [name, key] of this.#waiting) {
       if (this.#running.size >= RUNNING_MAX) break;
       this.#waiting.delete(name);
-      this.#begin(name, key ?? keyOf(name, this.#s.sha1));
+      this.#begin(name, key ?? keyOfName(name, this.#s.sha1));
     }
     const asks: NodeQuestion[] = [];
     const failed: Contact[] = [];

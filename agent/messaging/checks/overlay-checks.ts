@@ -6,13 +6,23 @@ import type { Covered, MemberCard } from '../../core/protocol/messages.ts';
 import type { OverlayMessage } from '../../core/protocol/overlay-messages.ts';
 import { HASH_CHARS_MAX, ID_CHARS_MAX, IDENTIFIERS_MAX, MEMBERS_MAX } from './limits.ts';
 import { address, capacity, card, hash, message } from './member-fields.ts';
-import { type Check, flag, list, natural, optional, shape, text, textLike } from './shape.ts';
+import {
+  type Check,
+  flag,
+  integer,
+  list,
+  natural,
+  optional,
+  shape,
+  text,
+  textLike,
+} from './shape.ts';
 
 const key = textLike(/^[0-9a-f]{40}$/, '160 bits in hexadecimal', KEY_BITS / 4);
 const length = natural(KEY_BITS);
 const agents = list(shape<MemberCard>(card), MEMBERS_MAX);
 const sender = { capacity, address, fingerprintHash: hash };
-/** An agent, its incarnation and a number. */
+/** An agent, its incarnation and a number; or an epoch and a number. */
 const wave = text(ID_CHARS_MAX + HASH_CHARS_MAX);
 
 /** The verdict in COMPLETE. */
@@ -32,13 +42,15 @@ export const overlayMessages: { readonly [K in OverlayMessage['type']]: Check } 
   PING: message<'PING'>({ ...sender, answer: flag }),
   FIND_NODE: message<'FIND_NODE'>({ ...sender, key }),
   FOUND_NODES: message<'FOUND_NODES'>({ ...sender, key, agents }),
-  IDLE_TOLD: message<'IDLE_TOLD'>({
+  TREE_TOLD: message<'TREE_TOLD'>({
     key,
     length,
     idle: flag,
     wave,
     sum: textLike(/^[0-9a-f]{16}$/, '64 bits in hexadecimal', 16),
+    base: optional(integer),
+    pages: optional(natural()),
   }),
-  IDLE_ASK: message<'IDLE_ASK'>({ key, length, wave }),
-  IDLE_DONE: message<'IDLE_DONE'>({ key, length, wave }),
+  TREE_ASK: message<'TREE_ASK'>({ key, length, wave }),
+  TREE_DONE: message<'TREE_DONE'>({ key, length, wave }),
 };

@@ -51,6 +51,10 @@ export function natural(max = Number.MAX_SAFE_INTEGER): Check {
       : `: not a whole number from 0 to ${max}`;
 }
 
+/** A whole number whose magnitude is at most 2^53 - 1. */
+export const integer: Check = (value) =>
+  Number.isSafeInteger(value) ? null : ': not a whole number';
+
 /** A whole number from 0 to `incarnationMax`. */
 export const incarnation: Check = (value, incarnationMax) =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= incarnationMax

@@ -18,6 +18,7 @@ import type {
   UrlItem,
   YieldItem,
 } from '../../core/protocol/messages.ts';
+import type { PagesState } from '../../core/protocol/overlay-messages.ts';
 import {
   ARGS_MAX,
   CRAWL_CHARS_MAX,
@@ -27,9 +28,11 @@ import {
   DIRECTIVES_MAX,
   FINGERPRINT_CHARS_MAX,
   GONE_MAX,
+  HASH_CHARS_MAX,
   HOPS_MAX,
   HOST_CHARS_MAX,
   HOSTS_MAX,
+  ID_CHARS_MAX,
   INCARNATION_MAX,
   IP_CHARS_MAX,
   KNOWN_CHARS_MAX,
@@ -49,6 +52,7 @@ import {
   type Fields,
   flag,
   incarnation,
+  integer,
   isRecord,
   list,
   natural,
@@ -95,7 +99,9 @@ const key = textLike(/^[hs]\.?(?::\d{1,5})?\//, 'the key of a URL', URL_CHARS_MA
 const origin = textLike(/^https?:\/\/[^\s/?#]+$/, 'an origin', ORIGIN_CHARS_MAX);
 const whole = natural();
 const ip = text(IP_CHARS_MAX, 1);
-const tokens = { session: whole, granted: whole, returned: whole };
+/** Empty, or a number, an agent and its incarnation. */
+const epoch = textLike(/^(?:\d{1,15}@\S+)?$/u, 'an epoch', ID_CHARS_MAX + HASH_CHARS_MAX, 0);
+const tokens = { epoch, granted: whole, returned: whole };
 
 const end = shape<End>({ id, inc: incarnation });
 const news = list(
@@ -263,6 +269,11 @@ const messages: { readonly [K in MessageType]: Check } = {
     regions,
     complete: regions,
     needs: optional(flag),
+    pages: optional(
+      shape<PagesState>({
+        ...{ epoch, base: integer, pages: whole, quiet: flag, changes: whole, round: whole },
+      }),
+    ),
   }),
   ...overlayMessages,
   LIST: message<'LIST'>({
@@ -340,16 +351,11 @@ const messages: { readonly [K in MessageType]: Check } = {
   SLOT_GRANT: message<'SLOT_GRANT'>({ address: ip, slot: whole, ask: whole, forMs: duration }),
   SLOT_END: message<'SLOT_END'>({ address: ip, slot: whole, agoMs: duration }),
   PAGES_ASK: message<'PAGES_ASK'>({ ...tokens, wanted: whole }),
-  PAGES_GRANT: message<'PAGES_GRANT'>({ ...tokens, over: flag, restart: flag }),
-  COUNT: message<'COUNT'>({ round: whole }),
+  PAGES_GRANT: message<'PAGES_GRANT'>({ ...tokens, over: flag }),
+  COUNT: message<'COUNT'>({ epoch, round: whole }),
   COUNTED: message<'COUNTED'>({
-    ...tokens,
-    round: whole,
-    inc: incarnation,
-    viewHash: hash,
-    quiet: flag,
-    pages: whole,
-    held: whole,
+    ...{ epoch, round: whole, viewHash: hash, quiet: flag },
+    ...{ pages: whole, base: integer },
   }),
   ROBOTS_ASK: message<'ROBOTS_ASK'>({ origin, asker: origin, waitedMs: duration }),
   ROBOTS_TOLD: message<'ROBOTS_TOLD'>({

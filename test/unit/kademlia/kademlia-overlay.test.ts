@@ -34,7 +34,7 @@ function overlayOf(members: readonly string[] = [], more: Partial<KademliaSettin
   const overlay = new KademliaOverlay({
     ...{ self, sha1, identifiersOf: namedIdentifiers, fingerprintHash: 'same', contacts: [] },
     ...{ bucketSize: 20, concurrency: 3, neighbourhood: 2, backups: 0, random: () => 0.5 },
-    ...{ heartbeatMs, suspectAfterMs, ...more },
+    ...{ heartbeatMs, suspectAfterMs, countsPages: false, ...more },
   });
   overlay.reset();
   for (const id of members) overlay.added(watched(id), ZERO);

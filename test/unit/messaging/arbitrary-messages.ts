@@ -28,7 +28,12 @@ const word = fc.string({ maxLength: 100 });
 const flag = fc.boolean();
 const end = fc.record({ id, inc });
 const ip = fc.oneof(fc.ipV4(), fc.ipV6());
-const tokens = { session: whole, granted: whole, returned: whole };
+const integer = fc.maxSafeInteger();
+const epoch = fc.oneof(
+  fc.constant(''),
+  fc.nat().map((n) => `${n}@a1.1700000000000`),
+);
+const tokens = { epoch, granted: whole, returned: whole };
 const news = fc.array(
   fc.record({ id, inc, capacity, address, counter: whole, joined: flag, direct: flag }),
   { maxLength: 40 },
@@ -206,16 +211,16 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     address,
     fingerprintHash: word,
   }),
-  IDLE_TOLD: fc.record({
-    type: fc.constant('IDLE_TOLD'),
+  TREE_TOLD: fc.record({
+    type: fc.constant('TREE_TOLD'),
     key: prefix,
     length: bits,
     idle: flag,
     wave: word,
     sum: fc.constant('0123456789abcdef'),
   }),
-  IDLE_ASK: fc.record({ type: fc.constant('IDLE_ASK'), key: prefix, length: bits, wave: word }),
-  IDLE_DONE: fc.record({ type: fc.constant('IDLE_DONE'), key: prefix, length: bits, wave: word }),
+  TREE_ASK: fc.record({ type: fc.constant('TREE_ASK'), key: prefix, length: bits, wave: word }),
+  TREE_DONE: fc.record({ type: fc.constant('TREE_DONE'), key: prefix, length: bits, wave: word }),
   PING: fc.record({
     type: fc.constant('PING'),
     capacity,
@@ -331,12 +336,12 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
   }),
   PAGES_ASK: fc.record({ type: fc.constant('PAGES_ASK'), ...tokens, wanted: whole }),
   PAGES_GRANT: fc.record({
-    ...{ type: fc.constant('PAGES_GRANT'), ...tokens, over: flag, restart: flag },
+    ...{ type: fc.constant('PAGES_GRANT'), ...tokens, over: flag },
   }),
-  COUNT: fc.record({ type: fc.constant('COUNT'), round: whole }),
+  COUNT: fc.record({ type: fc.constant('COUNT'), epoch, round: whole }),
   COUNTED: fc.record({
-    ...{ type: fc.constant('COUNTED'), ...tokens, round: whole, inc, viewHash: word },
-    ...{ quiet: flag, pages: whole, held: whole },
+    ...{ type: fc.constant('COUNTED'), epoch, round: whole, viewHash: word },
+    ...{ quiet: flag, pages: whole, base: integer },
   }),
   ROBOTS_ASK: fc.record({
     ...{ type: fc.constant('ROBOTS_ASK'), origin, asker: origin, waitedMs: durationMs },

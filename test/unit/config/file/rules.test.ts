@@ -113,7 +113,6 @@ test('rules: a neighbourhood has at least three agents more than there are backu
 
 for (const [path, why, text] of [
   ['cluster.quorum', /needs the list of all agents/, kademlia(', quorum: majority')],
-  ['limits.pages', /needs the counts of all agents/, kademlia('', 'limits: { pages: 9 }\n')],
 ] as const) {
   test(`rules: with the overlay kademlia, ${path} is refused with the reason`, () => {
     const problem = onlyProblem(text);

@@ -6,12 +6,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  PAGES_NAME,
-  PageBudget,
-  type PagesAsk,
-} from '../../../../agent/core/budgets/page-budget.ts';
-import { type Counted, PageGrants } from '../../../../agent/core/budgets/page-grants.ts';
+import { PageBudget, type PagesAsk } from '../../../../agent/core/budgets/page-budget.ts';
+import { type Counted, PageCensus } from '../../../../agent/core/budgets/page-census.ts';
+import { PageGrants } from '../../../../agent/core/budgets/page-grants.ts';
 import type { View } from '../../../../agent/core/membership/view.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 
@@ -53,6 +50,7 @@ class Crawl {
   readonly #random: () => number;
   readonly #agents = new Map<string, Agent>();
   readonly #grants: PageGrants;
+  readonly #census: PageCensus;
   #words: { readonly to: string; readonly atMs: number; readonly deliver: () => void }[] = [];
 
   constructor(pagesMax: number, odds: Odds, random: () => number) {
@@ -62,10 +60,18 @@ class Crawl {
     this.#grants = new PageGrants({
       settings: { id: OWNER, heartbeatMs: HEARTBEAT_MS, pagesMax },
       view: this.#viewOf(OWNER),
-      viewHash: () => this.#viewHash(),
+      inc: () => 1,
+      knowsAll: true,
       answer: (to, grant) =>
         this.#post(to, () => this.#agents.get(to)!.budget.onGrant(OWNER, grant, this.#now())),
-      count: (to, round) => this.#post(to, () => this.#count(to, round)),
+      begin: () => {},
+      census: (epoch, now) => this.#census.take(epoch, now),
+    });
+    this.#census = new PageCensus({
+      settings: { id: OWNER, heartbeatMs: HEARTBEAT_MS },
+      view: this.#viewOf(OWNER),
+      viewHash: () => this.#viewHash(),
+      count: (to, epoch, round) => this.#post(to, () => this.#count(to, epoch, round)),
     });
     for (const id of IDS) this.#agents.set(id, this.#born(id, 1));
   }
@@ -134,16 +140,16 @@ class Crawl {
       this.#words = this.#words.filter(({ to }) => to !== id);
     } else this.#agents.set(id, this.#born(id, agent.inc + 1));
     this.#grants.viewChanged();
+    this.#census.viewChanged();
   }
 
   #born(id: string, inc: number): Agent {
-    const view = this.#viewOf(id);
     const agent: Agent = {
       ...{ inc, isUp: true, hasQueue: true, open: new Set(), pages: 0, isOver: false },
       budget: new PageBudget({
-        settings: { id, heartbeatMs: HEARTBEAT_MS, pagesMax: this.pagesMax, bounds },
-        view,
-        inc: () => inc,
+        settings: { heartbeatMs: HEARTBEAT_MS, suspectAfterMs: 10 * HEARTBEAT_MS, bounds },
+        owner: () => ({ id: OWNER, inc: 1 }),
+        notOwner: () => {},
         tell: (_, ask) => this.#post(OWNER, () => this.#ask(id, inc, ask)),
         recheck: () => {},
         reached: () => {
@@ -160,14 +166,14 @@ class Crawl {
     if (isUp && present === inc) this.#grants.onAsk(id, inc, ask, this.#now());
   }
 
-  #count(id: string, round: number): void {
+  #count(id: string, epoch: string, round: number): void {
     const { budget, inc, pages } = this.#agents.get(id)!;
-    budget.turnTo(OWNER);
-    const state = { round, inc, viewHash: this.#viewHash(), quiet: true };
-    const counted: Counted = { ...state, pages, held: budget.held, ...budget.account() };
+    budget.begin(epoch);
+    const state = { round, viewHash: this.#viewHash(), quiet: true };
+    const counted: Counted = { ...state, epoch: budget.epoch, pages, base: budget.baseOf(pages) };
     this.#post(OWNER, () => {
       const { isUp, inc: present } = this.#agents.get(id)!;
-      if (isUp && present === inc) this.#grants.onCounted(id, counted, this.#now());
+      if (isUp && present === inc) this.#census.onCounted(id, counted, this.#now());
     });
   }
 
@@ -187,8 +193,7 @@ class Crawl {
         .filter(([id, { isUp }]) => isUp && id !== me)
         .map(([id, { inc }]) => ({ card: { id, inc } }));
     const get = (id: string) => members().find(({ card }) => card.id === id);
-    const owner = (name: string) => assert.equal(name, PAGES_NAME) ?? OWNER;
-    const view = { members, get, owner, joined: true };
+    const view = { members, get, joined: true };
     Object.defineProperty(view, 'size', { get: () => members().length });
     return view as unknown as View;
   }

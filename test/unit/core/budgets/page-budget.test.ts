@@ -8,38 +8,32 @@ import {
   type PagesAsk,
   type PagesGrant,
 } from '../../../../agent/core/budgets/page-budget.ts';
-import type { View } from '../../../../agent/core/membership/view.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
 const HEARTBEAT_MS = 100;
+const suspectAfterMs = 100_000;
+const epoch = (n: number, owner = 'a2') => `${n}@${owner}.1`;
 
 function asker() {
-  const state = { owner: 'a2', inc: 1, reached: false };
+  const state = { owner: 'a2', inc: 1, reached: false, lost: 0 };
   const asks: (PagesAsk & { to: string })[] = [];
   const woken: string[] = [];
-  const view = {
-    owner: () => state.owner,
-    get: (id: string) => ({ card: { id, inc: state.inc } }),
-  };
   const budget = new PageBudget({
-    settings: {
-      id: 'a1',
-      heartbeatMs: HEARTBEAT_MS,
-      pagesMax: 100,
-      bounds: { ...BOUNDS, unreplicated: 8 },
+    settings: { heartbeatMs: HEARTBEAT_MS, suspectAfterMs, bounds: { ...BOUNDS, unreplicated: 8 } },
+    owner: () => ({ id: state.owner, inc: state.inc }),
+    notOwner: () => {
+      state.lost++;
     },
-    view: view as unknown as View,
-    inc: () => 1,
     tell: (to, ask) => asks.push({ ...ask, to }),
     recheck: (host) => woken.push(host),
     reached: () => {
       state.reached = true;
     },
   });
+  budget.begin(epoch(1));
   const grant = (more: Partial<PagesGrant>, from = 'a2', nowMs = 0) => {
-    const { session } = budget.account();
-    const none = { session, granted: 0, returned: 0, over: false, restart: false };
+    const none = { epoch: budget.epoch, granted: 0, returned: 0, over: false };
     budget.onGrant(from, { ...none, ...more }, at(nowMs));
   };
   budget.pump(at(0));
@@ -52,7 +46,7 @@ describe('page budget', () => {
     assert.equal(budget.has('h.test'), false);
     budget.pump(at(10));
     assert.deepEqual(asks.at(-1), {
-      ...{ type: 'PAGES_ASK', to: 'a2', session: 1, granted: 0, returned: 0, wanted: 1 },
+      ...{ type: 'PAGES_ASK', to: 'a2', epoch: epoch(1), granted: 0, returned: 0, wanted: 1 },
     });
     grant({ granted: 1 });
     assert.deepEqual(woken, ['h.test']);
@@ -83,11 +77,11 @@ describe('page budget', () => {
     assert.equal(budget.held, 3);
   });
 
-  it('accepts grants of the current owner and session only', () => {
+  it('accepts grants of the current owner and epoch only', () => {
     const { budget, state, grant } = asker();
     grant({ granted: 3 }, 'a3');
     grant({ granted: 3, over: true }, 'a3');
-    grant({ granted: 3, session: 0 });
+    grant({ granted: 3, epoch: epoch(1, 'a1') });
     assert.equal(budget.held, 0);
     assert.equal(budget.over || state.reached, false);
   });
@@ -111,29 +105,72 @@ describe('page budget', () => {
     assert.equal(asks.length, told + 1);
   });
 
-  it('a new owner or incarnation starts a new session, but open requests continue', () => {
+  it('asks a new owner or incarnation at once', () => {
     for (const change of [{ owner: 'a3' }, { inc: 2 }]) {
-      const { budget, asks, state, grant } = asker();
-      grant({ granted: 3 });
-      budget.take(1, at(0));
-      Object.assign(state, change);
+      const { budget, asks, state } = asker();
       budget.has('h.test');
-      budget.leave('h.test');
       budget.pump(at(10));
-      assert.equal(budget.held, 1, 'the stock is void, the open request counts');
-      assert.deepEqual(budget.account(), { session: 2, granted: 0, returned: 0 });
+      const told = asks.length;
+      Object.assign(state, change);
+      budget.pump(at(11));
+      assert.equal(asks.length, told + 1);
       assert.equal(asks.at(-1)?.to, state.owner);
-      grant({ granted: 3, session: 1 }, state.owner);
-      assert.equal(budget.held, 1);
     }
   });
 
-  it('starts a new session if the owner demands it', () => {
+  it('keeps its tokens in a new epoch, and tells how many it had', () => {
+    const { budget, asks, grant } = asker();
+    grant({ granted: 3 });
+    budget.take(1, at(0));
+    budget.take(2, at(0));
+    budget.ended(1, true);
+    assert.equal(budget.baseOf(1), 0, 'all were granted in the epoch');
+    budget.begin(epoch(2));
+    assert.equal(budget.held, 2);
+    assert.equal(budget.baseOf(1), 3);
+    grant({ granted: 1 });
+    budget.ended(2, true);
+    assert.equal(budget.baseOf(2), 3, 'a page that spends a token changes nothing');
+    budget.pump(at(1000));
+    assert.equal(asks.at(-1)?.returned, 2);
+    assert.equal(budget.baseOf(2), 3, 'a returned token changes nothing');
+  });
+
+  it('a grant begins an epoch only if the agent has no tokens that a census has missed', () => {
+    const { budget, grant } = asker();
+    grant({ granted: 1 });
+    grant({ epoch: epoch(2), granted: 5 });
+    assert.deepEqual([budget.epoch, budget.held], [epoch(1), 1]);
+    budget.take(1, at(0));
+    budget.ended(1, true);
+    grant({ epoch: epoch(2), granted: 5 });
+    assert.deepEqual([budget.epoch, budget.held], [epoch(2), 5]);
+    budget.begin(epoch(1));
+    assert.equal(budget.epoch, epoch(2), 'an earlier epoch has ended');
+  });
+
+  it('the tokens of an incarnation end with it', () => {
     const { budget, grant } = asker();
     grant({ granted: 3 });
-    grant({ restart: true });
+    budget.take(1, at(0));
+    budget.reset();
     assert.equal(budget.held, 0);
-    assert.equal(budget.account().session, 2);
+    budget.ended(1, false);
+    assert.equal(budget.held, 0);
+  });
+
+  it('looks for another owner if the agent says that it is not the owner, or is silent', () => {
+    const { budget, asks, state, grant } = asker();
+    budget.has('h.test');
+    budget.pump(at(10));
+    grant({ epoch: '' });
+    assert.equal(state.lost, 1);
+    budget.pump(at(20));
+    assert.equal(asks.length, 2, 'the next owner is asked at once');
+    for (let ms = 20; ms < 20 + suspectAfterMs; ms += 1000) budget.pump(at(ms));
+    assert.equal(state.lost, 1);
+    budget.pump(at(20 + suspectAfterMs));
+    assert.equal(state.lost, 2);
   });
 
   it('pages that end without requests take the available tokens, and can return them', () => {

@@ -54,9 +54,9 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
   ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'member' },
   ...{
     LIST_ASK: 'member',
-    IDLE_TOLD: 'correspondent',
-    IDLE_ASK: 'correspondent',
-    IDLE_DONE: 'correspondent',
+    TREE_TOLD: 'correspondent',
+    TREE_ASK: 'correspondent',
+    TREE_DONE: 'correspondent',
   },
   ...{
     FIND_NODE: 'agreeing',
@@ -66,7 +66,8 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
     REGION_TOLD: 'member',
   },
   ...{ SLOT_ASK: 'correspondent', SLOT_GRANT: 'correspondent', SLOT_END: 'correspondent' },
-  ...{ PAGES_ASK: 'member', PAGES_GRANT: 'member', COUNT: 'member', COUNTED: 'member' },
+  ...{ PAGES_ASK: 'correspondent', PAGES_GRANT: 'correspondent' },
+  ...{ COUNT: 'member', COUNTED: 'member' },
   ...{ ROBOTS_ASK: 'correspondent', ROBOTS_TOLD: 'correspondent', RELAY: 'member' },
   ...{ CONTROL: 'nobody', CONTROL_ACK: 'nobody' },
 };

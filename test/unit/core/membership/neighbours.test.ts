@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Neighbours } from '../../../../agent/core/membership/neighbours.ts';
-import type { Overlay, OverlayWork } from '../../../../agent/core/membership/overlay.ts';
+import type { Overlay, OverlayWork, Tree } from '../../../../agent/core/membership/overlay.ts';
 import type { MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
 import type { OverlayMessage } from '../../../../agent/core/protocol/overlay-messages.ts';
 import { NOW, partialView, viewStage } from './overlay-stage.ts';
@@ -11,7 +11,7 @@ import { NOW, partialView, viewStage } from './overlay-stage.ts';
 const NO_WORK: OverlayWork = { isMoved: false, greet: [], asks: [], pings: [], located: [] };
 const PING = { type: 'PING', address: 'tcp://x' } as unknown as OverlayMessage & Message;
 const ASK = { type: 'REGION_ASK', key: '', length: 0 } as const;
-const IDLE = { type: 'IDLE_ASK', key: '', length: 0, wave: '' } as const;
+const IDLE = { type: 'TREE_ASK', key: '', length: 0, wave: '' } as const;
 
 function stageOf(overlay: Overlay, owing: { lists?: string[]; debtors?: string[] } = {}) {
   const stage = viewStage(['a', 'b']);
@@ -89,7 +89,7 @@ describe('a message of an overlay', () => {
   const answering = partialView({
     onContact: () => PING,
     onRegion: () => ASK,
-    onIdle: () => IDLE,
+    tree: { onMessage: () => IDLE } as unknown as Tree,
     met: (id): MemberCard | null =>
       id === 'x' ? { id, inc: 4, capacity: 1, address: 'tcp://x4' } : null,
   });
@@ -111,7 +111,7 @@ describe('a message of an overlay', () => {
   it('about idle agents is taken from members and from agents that were met', () => {
     const { neighbours, sent } = stageOf(answering);
     for (const id of ['a', 'x', 'nobody']) neighbours.onMessage({ id, inc: 1 }, IDLE, NOW);
-    assert.deepEqual(sent(), ['a tcp://a IDLE_ASK', 'x tcp://x4 IDLE_ASK']);
+    assert.deepEqual(sent(), ['a tcp://a TREE_ASK', 'x tcp://x4 TREE_ASK']);
   });
 });
 
@@ -120,18 +120,17 @@ describe('with each heartbeat', () => {
 
   it('the overlay learns the last heartbeat of each member', () => {
     const states: unknown[] = [];
-    const overlay = partialView({
-      survey: (_, stateOf) => {
-        for (const id of ['a', 'b', 'gone']) states.push(stateOf(id));
-        return [{ to: { id: 'x', inc: 4, capacity: 1, address: 'tcp://x' }, message: IDLE }];
-      },
-    });
+    const survey: Tree['survey'] = (_, stateOf) => {
+      for (const id of ['a', 'b', 'gone']) states.push(stateOf(id));
+      return [{ to: { id: 'x', inc: 4, capacity: 1, address: 'tcp://x' }, message: IDLE }];
+    };
+    const overlay = partialView({ tree: { survey } as Tree });
     const { neighbours, members, sent } = stageOf(overlay);
     const last = { counter: 7, idle: true, idleSince: 3, viewHash: '', news: new Map() };
     members[0]!.lastHeartbeat = last;
     neighbours.beat(me, NOW);
     assert.deepEqual(states, [{ ...last, id: 'a', inc: 1 }, null, null]);
-    assert.deepEqual(sent(), ['x tcp://x IDLE_ASK']);
+    assert.deepEqual(sent(), ['x tcp://x TREE_ASK']);
   });
 
   it('members that owe a list are asked for it', () => {

@@ -1,14 +1,15 @@
 // A tree of idle reports whose agents, heartbeats and parents the test sets.
 
-import type { IdleState } from '../../../../agent/core/membership/overlay.ts';
+import type { AgentState } from '../../../../agent/core/membership/overlay.ts';
 import type { MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
-import { IdleTree, type LedPath } from '../../../../agent/kademlia/tree/idle-tree.ts';
+import type { LedPath } from '../../../../agent/kademlia/tree/duties.ts';
+import { LeaderTree } from '../../../../agent/kademlia/tree/leader-tree.ts';
 import { KEY_BITS } from '../../../../assignment/identifiers.ts';
 import { keyOfBits } from '../contacts.ts';
 
-export type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
-type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;
-type IdleDone = Extract<Message, { type: 'IDLE_DONE' }>;
+export type TreeTold = Extract<Message, { type: 'TREE_TOLD' }>;
+type TreeAsk = Extract<Message, { type: 'TREE_ASK' }>;
+type TreeDone = Extract<Message, { type: 'TREE_DONE' }>;
 
 export const suspectAfterMs = 1000;
 const BEAT_MS = 100;
@@ -50,31 +51,33 @@ function digests() {
 export class Stage {
   readonly parents = new Map<string, MemberCard>();
   readonly lost: bigint[] = [];
-  readonly states = new Map<string, IdleState>();
-  readonly tree: IdleTree;
+  readonly states = new Map<string, AgentState>();
+  readonly tree: LeaderTree;
   paths: LedPath[];
   now = 0;
 
-  constructor(paths: LedPath[], ids: readonly string[]) {
+  constructor(paths: LedPath[], ids: readonly string[], { countsPages = false } = {}) {
     this.paths = paths;
     for (const id of ids) this.set(id, {});
-    this.tree = new IdleTree({
+    this.tree = new LeaderTree({
+      paths: () => this.paths,
       // An agent is named after its place, as far as its name is binary.
       identifiersOf: ({ id }) => (/^[01]+$/.test(id) ? [keyOfBits(id), keyOfBits(`${id}1`)] : []),
       digest: digests(),
       nearest: (key) => this.parents.get(key.toString(2).padStart(KEY_BITS, '0')[0]!) ?? null,
       notThere: (key) => this.lost.push(key),
+      countsPages,
       suspectAfterMs,
     });
   }
 
-  set(id: string, more: Partial<IdleState>): void {
+  set(id: string, more: Partial<AgentState>): void {
     const old = this.states.get(id) ?? { id, inc: 1, counter: 1, idle: true, idleSince: 1 };
     this.states.set(id, { ...old, ...more });
   }
 
   /** The next heartbeat of every agent. */
-  beat(me = '0'): { to: string; message: IdleAsk | IdleTold | IdleDone }[] {
+  beat(me = '0'): { to: string; message: TreeAsk | TreeTold | TreeDone }[] {
     this.now += BEAT_MS;
     for (const [id, { counter }] of this.states) this.set(id, { counter: counter + 1 });
     return this.#survey(me).map(({ to, message }) => ({ to: to.id, message }));
@@ -82,14 +85,14 @@ export class Stage {
 
   #survey(me: string) {
     const stateOf = (id: string) => this.states.get(id) ?? null;
-    return this.tree.survey(this.states.get(me)!, this.paths, stateOf, this.now);
+    return this.tree.survey(this.states.get(me)!, stateOf, this.now);
   }
 
-  told(bits: string, more: Partial<IdleTold> = {}, from = cardOf('1')) {
+  told(bits: string, more: Partial<TreeTold> = {}, from = cardOf('1')) {
     return this.tree.onTold(
       from,
       {
-        ...{ type: 'IDLE_TOLD', key: hexOf(bits), length: bits.length, idle: true },
+        ...{ type: 'TREE_TOLD', key: hexOf(bits), length: bits.length, idle: true },
         ...{ wave: '', sum: '0000000000000005', ...more },
       },
       this.now,
@@ -97,11 +100,11 @@ export class Stage {
   }
 
   asked(bits: string, wave: string, length = bits.length, from = cardOf('0')) {
-    this.tree.onAsk(from, { type: 'IDLE_ASK', key: hexOf(bits), length, wave }, this.now);
+    this.tree.onAsk(from, { type: 'TREE_ASK', key: hexOf(bits), length, wave }, this.now);
   }
 
   done(bits: string, wave: string, from = cardOf('0')) {
-    const message = { type: 'IDLE_DONE' as const, key: hexOf(bits), length: bits.length, wave };
+    const message = { type: 'TREE_DONE' as const, key: hexOf(bits), length: bits.length, wave };
     return this.tree.onDone(from, message);
   }
 

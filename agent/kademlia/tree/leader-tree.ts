@@ -1,40 +1,24 @@
-// Finds out whether all agents of the cluster are idle, without any agent that knows them all
-// (docs/OVERLAY.md, completion). The agent with the smallest identifier in a subtree leads it. Leaders
-// report to the leader of the next larger subtree, up to the leader of the whole key space. That one
-// asks twice, in waves. If both waves find the same agents in the same idle periods, there was a
-// moment between the waves at which all of them were idle, so the crawl was complete. The verdict goes
-// down the same tree. Each leader knows which idle periods of its agents it covers.
+// Asks all agents of the cluster, without any agent that knows them all (docs/OVERLAY.md). The agent
+// with the smallest identifier in a subtree leads it. Leaders report to the leader of the next larger
+// subtree, up to the leader of the whole key space. That one asks twice, in waves. If both waves find
+// the same agents in the same idle periods, there was a moment between the waves at which all of them
+// were idle, so the crawl was complete. The verdict goes down the same tree. Each leader knows which
+// idle periods of its agents it covers. Page counts are valid if both waves find the same agents with
+// the same views and no host being handed over.
 
-import { bitAt, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
-import type { IdleMessage, IdleState } from '../../core/membership/overlay.ts';
+import type { Key } from '../../../assignment/identifiers.ts';
+import type { AgentState, PageCount, Tree, TreeMessage } from '../../core/membership/overlay.ts';
 import type { AgentId, Covered, MemberCard, Message } from '../../core/protocol/messages.ts';
-import {
-  hasAny,
-  hexOf,
-  type IdentifiersOf,
-  type Prefix,
-  prefixOf,
-  siblingOf,
-} from '../routing/contact.ts';
+import { hasAny, hexOf, type IdentifiersOf, prefixOf, siblingOf } from '../routing/contact.ts';
+import { type Duty, dutyOf, type LedPath, nameOf } from './duties.ts';
+import { DIGEST_BITS, epochOf, pagesWave, plus, Samples, type Sum } from './samples.ts';
 
-type IdleTold = Extract<Message, { type: 'IDLE_TOLD' }>;
-type IdleAsk = Extract<Message, { type: 'IDLE_ASK' }>;
-type IdleDone = Extract<Message, { type: 'IDLE_DONE' }>;
+type TreeTold = Extract<Message, { type: 'TREE_TOLD' }>;
+type TreeAsk = Extract<Message, { type: 'TREE_ASK' }>;
+type TreeDone = Extract<Message, { type: 'TREE_DONE' }>;
 
-/** A path of this agent, with all agents of its region. */
-export interface LedPath {
-  readonly key: Key;
-  readonly length: number;
-  /** The identifiers in the region, and the agents that have them, this one included. */
-  readonly identifiers: readonly Key[];
-  readonly agents: readonly AgentId[];
-  /** The subtrees beside the path, for each level above the region. */
-  readonly beside: readonly ('empty' | 'occupied' | 'doubtful')[];
-  /** All agents beside the path at a level, if they are so few that they watch this agent. */
-  readonly few: (level: number) => readonly AgentId[] | null;
-}
-
-export interface IdleTreeSettings {
+export interface LeaderTreeSettings {
+  readonly paths: () => readonly LedPath[];
   readonly identifiersOf: IdentifiersOf;
   /** Digest of a text, below 2^64. */
   readonly digest: (text: string) => bigint;
@@ -42,22 +26,10 @@ export interface IdleTreeSettings {
   readonly nearest: (key: Key) => MemberCard | null;
   /** The agent that was found does not lead the subtree. */
   readonly notThere: (key: Key) => void;
+  /** Whether agents that are not idle are counted, too: there is a page limit. */
+  readonly countsPages: boolean;
   /** Time after which reports are void and unanswered agents are looked for again. */
   readonly suspectAfterMs: number;
-}
-
-/** A subtree that this agent leads. */
-interface Duty {
-  readonly region: Prefix;
-  readonly key: Key;
-  /** The agents whose heartbeats this agent has. */
-  readonly agents: readonly AgentId[];
-  /** The levels at which the subtree beside the path reports to this agent. */
-  readonly needs: readonly number[];
-  /** Levels above the region of the path. */
-  readonly levels: number;
-  /** A key whose nearest agent leads the next larger subtree; null: this one leads the space. */
-  readonly parentKey: Key | null;
 }
 
 interface Report {
@@ -65,26 +37,12 @@ interface Report {
   readonly at: number;
   readonly wave: string;
   readonly idle: boolean;
-  readonly sum: bigint;
-}
-
-/** A sample of a region for one wave: the numbers that the next heartbeats must exceed. */
-interface Sample {
-  readonly wave: string;
-  readonly since: ReadonlyMap<AgentId, number>;
-  /** Fixed when all agents have answered; null: not all have yet. */
-  result: SampleResult | null;
-}
-
-interface SampleResult {
-  readonly sum: bigint;
-  /** The idle periods of the agents in this wave. */
-  readonly idleSince: ReadonlyMap<AgentId, number>;
+  readonly sum: Sum;
 }
 
 interface Send {
   readonly to: MemberCard;
-  readonly message: IdleAsk | IdleTold | IdleDone;
+  readonly message: TreeAsk | TreeTold | TreeDone;
 }
 
 /** A parent to which this agent reports. */
@@ -94,23 +52,26 @@ interface Parent {
   since: number | null;
 }
 
-const SUM_BITS = 64;
-
-export class IdleTree {
-  readonly #s: IdleTreeSettings;
+export class LeaderTree implements Tree {
+  readonly #s: LeaderTreeSettings;
   /** The subtrees that must report to this agent: at most one for each level of its paths. */
   #expected: ReadonlySet<string> = new Set();
   /** By expected subtree: the last report. Filled by `onTold`, emptied when it is too old. */
   readonly #reports = new Map<string, Report>();
   /** By subtree that this agent leads: the wave that its parent asks for, and when. */
   readonly #asked = new Map<string, { wave: string; at: number }>();
-  readonly #samples = new Map<string, Sample>();
+  readonly #samples: Samples;
   /** By subtree that this agent leads: to whom it has reported. */
   readonly #parents = new Map<string, Parent>();
   /** The waves of the leader of the whole space. */
   #wave = 0;
   #waveAt = 0;
-  #lastSum: bigint | null = null;
+  /** What the waves ask for; null: the agents are not idle, and nobody counts pages. */
+  #question: string | null = null;
+  #lastDigest: bigint | null = null;
+  /** The epoch whose census this agent leads; set again before each survey. */
+  #census: string | null = null;
+  #counted: (PageCount & { readonly epoch: string }) | null = null;
   /** By subtree that this agent leads: the wave of the verdict. */
   readonly #verdicts = new Map<string, string>();
   /** By subtree of another leader: the wave of the verdict that it has. */
@@ -119,8 +80,14 @@ export class IdleTree {
   /** False: a subtree has reported to this agent, and does not have the verdict yet. */
   hasToldVerdict = true;
 
-  constructor(settings: IdleTreeSettings) {
+  askedEpoch: string | null = null;
+
+  constructor(settings: LeaderTreeSettings) {
     this.#s = settings;
+    const { digest, identifiersOf } = settings;
+    // It does not depend on the capacity.
+    const placeOf = (id: AgentId) => identifiersOf({ id, capacity: 1 })[0]!;
+    this.#samples = new Samples(digest, placeOf);
   }
 
   reset(): void {
@@ -129,7 +96,9 @@ export class IdleTree {
     this.#samples.clear();
     this.#parents.clear();
     this.#expected = new Set();
-    this.#endWaves();
+    this.#ask(null, 0);
+    this.#counted = null;
+    this.askedEpoch = null;
     this.isComplete = false;
   }
 
@@ -149,21 +118,21 @@ export class IdleTree {
   /** The idle period of an agent that the verdict covers; null: none. */
   verdictFor(id: AgentId): Covered | null {
     for (const [name, wave] of this.#verdicts) {
-      const idleSince = this.#samples.get(name)?.result?.idleSince.get(id);
+      const idleSince = this.#samples.resultOf(name, wave)?.idleSince.get(id);
       if (idleSince !== undefined) return { idleSince, wave };
     }
     return null;
   }
 
   /** Returns the answer, if there is one. */
-  onMessage(from: MemberCard, message: IdleMessage, now: number): Message | null {
+  onMessage(from: MemberCard, message: TreeMessage, now: number): Message | null {
     switch (message.type) {
-      case 'IDLE_TOLD':
+      case 'TREE_TOLD':
         return this.onTold(from, message, now);
-      case 'IDLE_ASK':
+      case 'TREE_ASK':
         this.onAsk(from, message, now);
         return null;
-      case 'IDLE_DONE':
+      case 'TREE_DONE':
         return this.onDone(from, message);
     }
   }
@@ -174,52 +143,58 @@ export class IdleTree {
    */
   onTold(
     card: MemberCard,
-    { key, length, wave, idle, sum }: IdleTold,
+    { key, length, wave, idle, sum, base = 0, pages = 0 }: TreeTold,
     now: number,
-  ): IdleAsk | null {
+  ): TreeAsk | null {
     const region = prefixOf(BigInt(`0x${key}`), length);
     const name = nameOf(region);
     if (!this.#expected.has(name)) return null;
     // Only an agent of the subtree can lead it.
     if (!hasAny(this.#s.identifiersOf(card), region)) return null;
-    this.#reports.set(name, { card, at: now, wave, idle, sum: BigInt(`0x${sum}`) });
-    return { type: 'IDLE_ASK', key, length, wave: '' };
+    const found = { digest: BigInt(`0x${sum}`), base, pages };
+    this.#reports.set(name, { card, at: now, wave, idle, sum: found });
+    return { type: 'TREE_ASK', key, length, wave: '' };
   }
 
   /** Only the agent to which this one has reported may ask. */
-  onAsk({ id }: Pick<MemberCard, 'id'>, { key, length, wave }: IdleAsk, now: number): void {
+  onAsk({ id }: Pick<MemberCard, 'id'>, { key, length, wave }: TreeAsk, now: number): void {
     const name = nameOf(prefixOf(BigInt(`0x${key}`), length));
     const parent = this.#parents.get(name);
     if (parent?.id !== id) return;
     parent.since = null;
-    if (wave !== '') this.#asked.set(name, { wave, at: now });
+    if (wave === '') return;
+    this.#asked.set(name, { wave, at: now });
+    this.askedEpoch = epochOf(wave) ?? this.askedEpoch;
   }
 
   /** The verdict from the leader of the next larger subtree, or the answer of a smaller one's. */
-  onDone({ id }: Pick<MemberCard, 'id'>, message: IdleDone): IdleDone | null {
+  onDone({ id }: Pick<MemberCard, 'id'>, message: TreeDone): TreeDone | null {
     const { wave } = message;
     const name = nameOf(prefixOf(BigInt(`0x${message.key}`), message.length));
     if (this.#parents.get(name)?.id !== id) {
       if (this.#reports.get(name)?.card.id === id) this.#told.set(name, wave);
       return null;
     }
-    const sample = this.#samples.get(name);
-    if (sample?.wave !== wave || sample.result === null) return null;
+    if (!this.#samples.resultOf(name, wave)) return null;
     this.#verdicts.set(name, wave);
     return message;
   }
 
+  /** Continues the census of an epoch, as the leader of the whole space; null: not complete. */
+  census(epoch: string): PageCount | null {
+    const counted = this.#counted;
+    this.#counted = null;
+    if (counted?.epoch === epoch) return counted;
+    this.#census = epoch;
+    return null;
+  }
+
   /** Called with each heartbeat. `stateOf` gives null for an agent without a heartbeat. */
-  survey(
-    me: IdleState,
-    paths: readonly LedPath[],
-    stateOf: (id: AgentId) => IdleState | null,
-    now: number,
-  ): Send[] {
+  survey(me: AgentState, stateOf: (id: AgentId) => AgentState | null, now: number): Send[] {
     this.#forgetOld(now);
     const states = (id: AgentId) => (id === me.id ? me : stateOf(id));
     const sends: Send[] = [];
-    const duties = paths.flatMap((path) => dutyOf(path) ?? []);
+    const duties = this.#s.paths().flatMap((path) => dutyOf(path) ?? []);
     this.#expected = new Set(
       duties.flatMap(({ key, needs }) => needs.map((level) => nameOf(siblingOf(key, level)))),
     );
@@ -232,7 +207,8 @@ export class IdleTree {
       if (duty.parentKey === null) sends.push(...this.#lead(duty, states, me, now));
       else sends.push(...this.#report(duty, duty.parentKey, states, now));
     }
-    if (!duties.some(({ parentKey }) => parentKey === null)) this.#endWaves();
+    if (!duties.some(({ parentKey }) => parentKey === null)) this.#ask(null, now);
+    this.#census = null;
     sends.push(...this.#tellVerdict(duties, me));
     return sends.filter((send) => !this.#isToMe(send, me.id, now));
   }
@@ -240,18 +216,18 @@ export class IdleTree {
   /** This agent may lead a subtree and the larger one to whose leader it reports. */
   #isToMe({ to, message }: Send, me: AgentId, now: number): boolean {
     if (to.id !== me) return false;
-    if (message.type === 'IDLE_DONE') {
+    if (message.type === 'TREE_DONE') {
       const name = nameOf({ bits: BigInt(`0x${message.key}`), length: message.length });
       if (this.onDone(to, message)) this.#told.set(name, message.wave);
       return true;
     }
-    const ask = message.type === 'IDLE_ASK' ? message : this.onTold(to, message, now);
+    const ask = message.type === 'TREE_ASK' ? message : this.onTold(to, message, now);
     if (ask) this.onAsk(to, ask, now);
     return true;
   }
 
   /** Tells the verdict to the leaders that reported to this agent, until they have answered. */
-  #tellVerdict(duties: readonly Duty[], me: IdleState): Send[] {
+  #tellVerdict(duties: readonly Duty[], me: AgentState): Send[] {
     const sends: Send[] = [];
     this.hasToldVerdict = true;
     for (const { region, key, needs } of duties) {
@@ -264,7 +240,7 @@ export class IdleTree {
         if (!report || (wave && this.#told.get(nameOf({ bits, length })) === wave)) continue;
         this.hasToldVerdict = false;
         if (wave === undefined) continue;
-        const message: IdleDone = { type: 'IDLE_DONE', key: hexOf(bits), length, wave };
+        const message: TreeDone = { type: 'TREE_DONE', key: hexOf(bits), length, wave };
         sends.push({ to: report.card, message });
       }
     }
@@ -286,32 +262,42 @@ export class IdleTree {
   /** The leader of the whole space begins the next wave when the last one is complete. */
   #lead(
     duty: Duty,
-    stateOf: (id: AgentId) => IdleState | null,
-    me: IdleState,
+    stateOf: (id: AgentId) => AgentState | null,
+    me: AgentState,
     now: number,
   ): Send[] {
-    if (!this.#isIdle(duty, stateOf)) {
-      this.#endWaves();
-      return [];
-    }
-    const wave = `${me.id}.${me.inc}/${this.#wave}`;
-    // The agents are told of this wave until this one has other work.
+    const isIdle = this.#isIdle(duty, stateOf);
+    const epoch = isIdle ? null : this.#census;
+    this.#ask(isIdle ? `${me.id}.${me.inc}` : epoch, now);
+    if (this.#question === null) return [];
+    // The agents are told of the verdict until this one has other work.
     if (this.#verdicts.has(nameOf(duty.region))) return [];
+    const wave = epoch === null ? `${this.#question}/${this.#wave}` : pagesWave(epoch, this.#wave);
     const { sends, sum } = this.#gather(duty, wave, stateOf);
-    if (sum !== null) {
-      this.#waveAt = now;
-      if (this.#wave > 0 && sum === this.#lastSum) {
-        this.#verdicts.set(nameOf(duty.region), wave);
-        return [];
-      }
-      this.#lastSum = sum;
-      this.#wave++;
-    } else if (now - this.#waveAt >= waveMsMax(duty, this.#s.suspectAfterMs)) this.#endWaves(now);
-    return sends;
+    if (sum === null) {
+      if (now - this.#waveAt >= waveMsMax(duty, this.#s.suspectAfterMs)) this.#nextWave(null, now);
+      return sends;
+    }
+    const isSame = sum.digest === this.#lastDigest;
+    this.#nextWave(sum.digest, now);
+    if (!isSame) return sends;
+    if (epoch === null) this.#verdicts.set(nameOf(duty.region), wave);
+    else {
+      this.#counted = { epoch, base: sum.base, pages: sum.pages };
+      this.#lastDigest = null;
+    }
+    return [];
   }
 
-  #endWaves(now = 0): void {
-    this.#lastSum = null;
+  #ask(question: string | null, now: number): void {
+    if (question === this.#question) return;
+    this.#question = question;
+    this.#nextWave(null, now);
+  }
+
+  /** @param digest - of the wave before, if the next one may confirm it */
+  #nextWave(digest: bigint | null, now: number): void {
+    this.#lastDigest = digest;
     this.#wave++;
     this.#waveAt = now;
   }
@@ -320,10 +306,11 @@ export class IdleTree {
   #report(
     duty: Duty,
     parentKey: Key,
-    stateOf: (id: AgentId) => IdleState | null,
+    stateOf: (id: AgentId) => AgentState | null,
     now: number,
   ): Send[] {
-    if (!this.#isIdle(duty, stateOf)) return [];
+    const idle = this.#isIdle(duty, stateOf);
+    if (!idle && !this.#s.countsPages) return [];
     const parent = this.#s.nearest(parentKey);
     if (!parent) return [];
     const name = nameOf(duty.region);
@@ -332,9 +319,11 @@ export class IdleTree {
     const { sends, sum } =
       wave === '' ? { sends: [], sum: null } : this.#gather(duty, wave, stateOf);
     const { bits, length } = duty.region;
-    const told: IdleTold = {
-      ...{ type: 'IDLE_TOLD', key: hexOf(bits), length, idle: true },
-      ...{ wave: sum === null ? '' : wave, sum: hexOf(sum ?? 0n, SUM_BITS) },
+    const told: TreeTold = {
+      ...{ type: 'TREE_TOLD', key: hexOf(bits), length, idle },
+      ...{ wave: sum === null ? '' : wave, sum: hexOf(sum?.digest ?? 0n, DIGEST_BITS) },
+      ...(sum && sum.base !== 0 && { base: sum.base }),
+      ...(sum && sum.pages !== 0 && { pages: sum.pages }),
     };
     return [...sends, { to: parent, message: told }];
   }
@@ -350,7 +339,7 @@ export class IdleTree {
   }
 
   /** Whether all that is known of the subtree now is idle. */
-  #isIdle({ key, agents, needs }: Duty, stateOf: (id: AgentId) => IdleState | null): boolean {
+  #isIdle({ key, agents, needs }: Duty, stateOf: (id: AgentId) => AgentState | null): boolean {
     if (!agents.every((id) => stateOf(id)?.idle)) return false;
     return needs.every((level) => this.#reports.get(nameOf(siblingOf(key, level)))?.idle);
   }
@@ -359,53 +348,24 @@ export class IdleTree {
   #gather(
     duty: Duty,
     wave: string,
-    stateOf: (id: AgentId) => IdleState | null,
-  ): { sends: Send[]; sum: bigint | null } {
+    stateOf: (id: AgentId) => AgentState | null,
+  ): { sends: Send[]; sum: Sum | null } {
     const sends: Send[] = [];
-    let sum = this.#sampled(duty, wave, stateOf);
+    let sum = this.#samples.take(duty, wave, stateOf);
     for (const level of duty.needs) {
       const region = siblingOf(duty.key, level);
       const report = this.#reports.get(nameOf(region));
       if (!report) return { sends, sum: null };
       if (report.wave === wave) {
-        if (sum !== null) sum = BigInt.asUintN(SUM_BITS, sum + report.sum);
+        if (sum !== null) sum = plus(sum, report.sum);
         continue;
       }
       sum = null;
       const { length } = region;
       const key = hexOf(region.bits);
-      sends.push({ to: report.card, message: { type: 'IDLE_ASK', key, length, wave } });
+      sends.push({ to: report.card, message: { type: 'TREE_ASK', key, length, wave } });
     }
     return { sends, sum };
-  }
-
-  /** The sum over the region's agents, from heartbeats that were sent after the wave had begun. */
-  #sampled(
-    { region, agents }: Duty,
-    wave: string,
-    stateOf: (id: AgentId) => IdleState | null,
-  ): bigint | null {
-    const name = nameOf(region);
-    const sample = this.#samples.get(name);
-    if (sample?.wave !== wave) {
-      const since = new Map(agents.map((id) => [id, stateOf(id)?.counter ?? 0]));
-      this.#samples.set(name, { wave, since, result: null });
-      return null;
-    }
-    // A later idle period of an agent belongs to a later wave.
-    if (sample.result) return sample.result.sum;
-    const idleSince = new Map<AgentId, number>();
-    let sum = 0n;
-    for (const id of agents) {
-      const state = stateOf(id);
-      const since = sample.since.get(id);
-      // The next heartbeat may have been on its way when the wave began.
-      if (!state?.idle || since === undefined || state.counter < since + 2) return null;
-      sum += this.#s.digest(`${id}.${state.inc} ${state.idleSince}`);
-      idleSince.set(id, state.idleSince);
-    }
-    sample.result = { sum: BigInt.asUintN(SUM_BITS, sum), idleSince };
-    return sample.result.sum;
   }
 }
 
@@ -415,33 +375,4 @@ export class IdleTree {
  */
 function waveMsMax({ levels }: Duty, suspectAfterMs: number): number {
   return (4 + levels) * suspectAfterMs;
-}
-
-/** The subtree that the path's identifier leads; null: another agent leads its region. */
-function dutyOf(path: LedPath): Duty | null {
-  const { key, length, identifiers, beside } = path;
-  if (length === KEY_BITS || identifiers.some((other) => other < key)) return null;
-  const needs: number[] = [];
-  const agents = new Set(path.agents);
-  for (let level = length - 1; level >= 0; level--) {
-    if (beside[level] === 'empty') continue;
-    if (beside[level] === 'doubtful') return null;
-    const few = path.few(level);
-    if (bitAt(key, level) === 0) {
-      if (few) for (const id of few) agents.add(id);
-      else needs.push(level);
-      continue;
-    }
-    // The agents beside the path have this region in theirs.
-    if (few) return null;
-    const parentKey = siblingOf(key, level).bits;
-    const region = prefixOf(key, level + 1);
-    return { region, key, agents: [...agents], needs, levels: length, parentKey };
-  }
-  const region = prefixOf(key, 0);
-  return { region, key, agents: [...agents], needs, levels: length, parentKey: null };
-}
-
-function nameOf({ bits, length }: Prefix): string {
-  return `${hexOf(bits)}/${length}`;
 }

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LedPath } from '../../../../agent/kademlia/tree/idle-tree.ts';
+import type { LedPath } from '../../../../agent/kademlia/tree/duties.ts';
 import { KEY_BITS } from '../../../../assignment/identifiers.ts';
 import { keyOfBits } from '../contacts.ts';
-import { cardOf, hexOf, type IdleTold, pathOf, Stage } from './idle-tree-stage.ts';
+import { cardOf, hexOf, pathOf, Stage, type TreeTold } from './leader-tree-stage.ts';
 
 /** The agent 0 with the agent 00 in its half leads the space. */
 function leader(): Stage {
@@ -112,7 +112,7 @@ describe('the leader of the whole space', () => {
       // The leader has waited for the second heartbeats of a wave, and has them all.
       if (quiet !== 2) continue;
       stage.states.delete('00');
-      const other = `00/${waves.size}`;
+      const other = `00${waves.size.toString(2)}`;
       stage.set(other, {});
       stage.paths = [pathOf('0', ['0', other])];
     }
@@ -208,7 +208,7 @@ describe('the leader of a subtree', () => {
   it('reports to the agent nearest to the smallest key of the next larger subtree', () => {
     const { to, message } = reporter().beat('1')[0]!;
     const { type, key, length, wave } = message;
-    assert.deepEqual([to, type, key, length, wave], ['0', 'IDLE_TOLD', hexOf('1'), 1, '']);
+    assert.deepEqual([to, type, key, length, wave], ['0', 'TREE_TOLD', hexOf('1'), 1, '']);
   });
 
   it('reports nothing while an agent is busy, or its parent is not found', () => {
@@ -302,13 +302,13 @@ describe('the leader of a subtree', () => {
     const asks = stage.beat('1').filter(({ to }) => to === '11');
     assert.deepEqual(
       asks.map(({ message }) => [message.type, message.key, message.length, message.wave]),
-      [['IDLE_ASK', hexOf('11'), 2, 'w']],
+      [['TREE_ASK', hexOf('11'), 2, 'w']],
     );
     const sums = [1n, 2n].map((sum) => {
       stage.told('11', { wave: 'w', sum: sum.toString(16).padStart(16, '0') }, cardOf('11'));
       for (let i = 0; i < 2; i++) stage.beat('1');
       const sent = stage.beat('1').map(({ message }) => message);
-      return sent.flatMap((one) => (one.type === 'IDLE_TOLD' ? [BigInt(`0x${one.sum}`)] : []))[0]!;
+      return sent.flatMap((one) => (one.type === 'TREE_TOLD' ? [BigInt(`0x${one.sum}`)] : []))[0]!;
     });
     assert.equal(sums[1]! - sums[0]!, 1n);
   });
@@ -318,7 +318,7 @@ describe('the verdict', () => {
   it('goes to the subtrees until their leaders answer', () => {
     const stage = leader();
     stage.waves(20);
-    const isDone = () => stage.beat().filter(({ message }) => message.type === 'IDLE_DONE');
+    const isDone = () => stage.beat().filter(({ message }) => message.type === 'TREE_DONE');
     stage.told('1');
     const [sent] = isDone();
     assert.equal(sent?.to, '1');
@@ -372,7 +372,7 @@ describe('the verdict', () => {
     assert.equal(stage.done('10', 'w'), null);
     stage.beat('1');
     assert.equal(stage.tree.isComplete, false);
-    assert.equal(stage.done('1', 'w')?.type, 'IDLE_DONE');
+    assert.equal(stage.done('1', 'w')?.type, 'TREE_DONE');
     stage.beat('1');
     assert.equal(stage.tree.isComplete, true);
     assert.deepEqual(stage.tree.verdictFor('11'), { idleSince: 1, wave: 'w' });
@@ -407,9 +407,9 @@ describe('an agent that leads a subtree and the next larger one', () => {
       const sent = stage.beat('1');
       assert.deepEqual(
         sent.map(({ to, message }) => [to, message.type, message.length]),
-        [['0', 'IDLE_TOLD', 1]],
+        [['0', 'TREE_TOLD', 1]],
       );
-      for (const { message } of sent) sums.set(message.wave, (message as IdleTold).sum);
+      for (const { message } of sent) sums.set(message.wave, (message as TreeTold).sum);
       stage.asked('1', 'w');
     }
     const sum = (2n * 1_000_003n).toString(16).padStart(16, '0');
@@ -469,7 +469,7 @@ describe('reports of others', () => {
   it('are answered only for subtrees of which this agent must know', () => {
     const stage = leader();
     assert.deepEqual(stage.told('1'), {
-      ...{ type: 'IDLE_ASK', key: hexOf('1'), length: 1, wave: '' },
+      ...{ type: 'TREE_ASK', key: hexOf('1'), length: 1, wave: '' },
     });
     for (const bits of ['', '0', '11', '00', '1'.repeat(KEY_BITS)]) {
       assert.equal(stage.told(bits, {}, cardOf('evil')), null, `'${bits}'`);
@@ -493,7 +493,7 @@ describe('reports of others', () => {
     const stage = new Stage([pathOf('0', ['0', '00'])], ['0', '00']);
     stage.beat();
     const key = 'f'.repeat(KEY_BITS / 4);
-    const message = { ...{ type: 'IDLE_TOLD' as const, key, length: 1, idle: true } };
+    const message = { ...{ type: 'TREE_TOLD' as const, key, length: 1, idle: true } };
     const told = { ...message, wave: '', sum: '0'.repeat(16) };
     assert.notEqual(stage.tree.onTold(cardOf('1'), told, 0), null);
   });
