@@ -238,6 +238,8 @@ export class AddressPermits {
     for (const permit of this.#permits.values()) {
       const owner = this.#ownerOf(permit);
       const same = owner?.id === permit.owner?.id && owner?.inc === permit.owner?.inc;
+      // A look-up may take longer than an agent may be silent.
+      if (!owner) permit.unansweredSince = now.mono;
       const isUnanswered = owner && same && permit.granted === null;
       if (isUnanswered && now.mono - permit.unansweredSince >= this.#p.settings.suspectAfterMs) {
         permit.unansweredSince = now.mono;

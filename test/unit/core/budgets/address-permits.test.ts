@@ -183,3 +183,20 @@ test('address permits: drops a late permit if the host has moved', () => {
   permits.onGrant('a1', { ...asks.at(-1)!, forMs: 2000 }, at(20_006));
   assert.deepEqual(permits.enter('a.test', at(20_007)), { kind: 'go', address: other });
 });
+
+test('address permits: an owner that a long look-up finds again is asked', () => {
+  const owner = { id: 'a2', inc: 1 };
+  const owners: { id: string; inc: number }[] = [owner];
+  const { permits, asks, mistaken } = asking(owners);
+  permits.enter('h.test', at(0));
+  permits.onResolved('h.test', { address: server, dial: server }, at(0));
+  permits.pump(at(2000));
+  assert.equal(mistaken.length, 1, 'it has not answered');
+  owners.length = 0;
+  for (let ms = 2000; ms < 6000; ms += 100) permits.pump(at(ms));
+  owners.push(owner);
+  const before = asks.length;
+  permits.pump(at(6000));
+  assert.equal(asks.length, before + 1);
+  assert.equal(mistaken.length, 1);
+});
