@@ -146,7 +146,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
     refused,
     changes,
   });
-  const whereabouts = new Whereabouts(view, overlay);
+  const whereabouts = new Whereabouts({ settings, view, overlay, outbound });
   const gate = new Gate({ settings, view, outbound, refused, overlay, membership });
   const otherSettings = new OtherSettings({ settings, view, overlay, outbound, membership });
   const backlog = new Backlog(parts.slice);
@@ -197,6 +197,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
   });
   const { membership } = members;
   const neighbours = new Neighbours({
+    directives,
     overlay,
     view,
     outbound,
@@ -326,7 +327,7 @@ function assembleCrawl(
     store,
     effects,
     events,
-    view,
+    ...{ view, whereabouts: members.whereabouts },
     outbound,
     routing,
     completion,

@@ -177,6 +177,8 @@ export class Core {
       case 'PAGES_ASK':
       case 'PAGES_GRANT':
         return this.#p.budgets.onMessage(from, message, now);
+      case 'ORDERS':
+        return this.#p.operator.onDirectives(from.id, message.orders, now);
       case 'URLS':
         this.#p.completion.activity();
         return this.#p.inbox.onUrls(this.#p.neighbours.cardOf(from)!, message, now);
@@ -230,8 +232,6 @@ export class Core {
       case 'COUNT':
       case 'COUNTED':
         return p.budgets.onMessage(member.card, message, now);
-      case 'ORDERS':
-        return p.operator.onDirectives(member.card.id, message.orders, now);
       case 'LEAVE':
         return p.membership.remove(member, 'leave', now);
       case 'RELAY':
@@ -296,6 +296,10 @@ export class Core {
   /** The owner of a host in the current view. */
   ownerOf(host: Host): AgentId | undefined {
     return this.#p.view.owner(host);
+  }
+
+  get whereabouts(): Assembly['whereabouts'] {
+    return this.#p.whereabouts;
   }
 
   /** Hands all hosts over, then sends LEAVE and ends with exit code 0. */

@@ -21,6 +21,8 @@ export interface CoreSnapshot {
   readonly idle: boolean;
   /** By a directive of the operator. */
   readonly paused: boolean;
+  /** Digest of the directives: equal for agents that have the same ones. */
+  readonly directives: string;
   readonly members: readonly {
     readonly id: AgentId;
     readonly inc: Incarnation;
@@ -72,6 +74,7 @@ export function snapshotOf(
     joined: view.joined,
     lifecycle: parts.shutdown.state,
     paused: parts.directives.paused,
+    directives: parts.directives.hash(),
     members: membersAt(view, now),
     openRequests: parts.visits.openCount(),
     queued: store.owned().queued,

@@ -276,7 +276,7 @@ export class KademliaOverlay implements Overlay {
 
   #tellRegion(from: Watched, { key, length }: Pick<RegionTold, 'key' | 'length'>): RegionTold {
     const region = prefixOf(BigInt(`0x${key}`), length);
-    const others = this.#cards().filter(({ id }) => id !== from.card.id);
+    const others = this.known().filter(({ id }) => id !== from.card.id);
     const agents = namesFor(region, others, this.#s.identifiersOf);
     const { empty } = this.#hood.answerFor(region);
     return {
@@ -295,7 +295,7 @@ export class KademliaOverlay implements Overlay {
   }
 
   /** The members and contacts. */
-  #cards(): MemberCard[] {
+  known(): MemberCard[] {
     // A member may wait for a place in a bucket.
     const all = new Map(this.#table.contacts().map((contact) => [contact.id, contact]));
     for (const { card } of this.#known.values()) all.set(card.id, contactOf(card));
@@ -405,7 +405,7 @@ export class KademliaOverlay implements Overlay {
     for (const contact of failed) this.#table.failed(contact);
     for (const key of ended) this.#table.lookedUp(key, now.mono);
     if (this.#hood.joined) {
-      this.#first.keep(() => this.#cards(), now.mono);
+      this.#first.keep(() => this.known(), now.mono);
       for (const key of this.#table.refreshes(now.mono, this.#s.random)) this.#locator.refresh(key);
     }
     const me = this.#aboutMe();

@@ -51,7 +51,7 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   ROWS_ACK: 'member',
   BATCH_REFUSED: 'correspondent',
   LEAVE: 'member',
-  ORDERS: 'member',
+  ORDERS: 'correspondent',
   PING: 'agreeing',
   FIND_NODE: 'agreeing',
   FOUND_NODES: 'agreeing',
@@ -88,6 +88,7 @@ export type MemberMessage = Exclude<
         | 'COMPLETE'
         | 'URLS'
         | 'URLS_ACK'
+        | 'ORDERS'
         | 'BATCH_REFUSED'
         | 'ROBOTS_ASK'
         | 'SLOT_ASK'

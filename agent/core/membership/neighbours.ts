@@ -3,7 +3,16 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { assertNever } from '../protocol/assert-never.ts';
-import type { AgentId, Envelope, Host, MemberCard, Message } from '../protocol/messages.ts';
+import type { Directives } from '../protocol/directives.ts';
+import type { Peer } from '../protocol/effects.ts';
+import type {
+  AgentId,
+  Envelope,
+  Host,
+  Incarnation,
+  MemberCard,
+  Message,
+} from '../protocol/messages.ts';
 import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { Part } from '../protocol/part.ts';
 import type { Membership } from './membership.ts';
@@ -12,6 +21,7 @@ import type { AgentState, Overlay } from './overlay.ts';
 import type { View } from './view.ts';
 
 interface NeighboursParts {
+  readonly directives: Pick<Directives, 'hash' | 'all'>;
   readonly overlay: Overlay;
   readonly view: View;
   readonly outbound: Outbound;
@@ -44,10 +54,29 @@ export class Neighbours implements Part {
       const member = view.get(to);
       if (member) outbound.toMember(member, message);
     }
-    for (const { to, message } of pings) outbound.toAddress(to, message);
+    for (const { to, message } of pings) outbound.toAddress(to, this.#withDirectives(message));
     if (located.length > 0) this.#p.located(located);
     if (isMoved) this.#p.moved(now);
     this.#partWithSpare(now);
+  }
+
+  #withDirectives(message: Message): Message {
+    switch (message.type) {
+      case 'PING':
+      case 'FIND_NODE':
+      case 'FOUND_NODES':
+        return { ...message, orders: this.#p.directives.hash() };
+      default:
+        return message;
+    }
+  }
+
+  /** The views of agents may form groups that do not touch: directives also pass between contacts. */
+  #compare(to: Peer & { readonly inc: Incarnation }, hash: string | undefined): void {
+    const { directives, outbound } = this.#p;
+    if (hash === undefined || hash === directives.hash()) return;
+    const orders = directives.all();
+    if (orders.length > 0) outbound.toAddress(to, { type: 'ORDERS', orders });
   }
 
   /** Stops to watch members that neither need this agent nor are needed by it. */
@@ -66,7 +95,9 @@ export class Neighbours implements Part {
       case 'FIND_NODE':
       case 'FOUND_NODES': {
         const answer = overlay.onContact(from, message, now);
-        if (answer) outbound.toAddress({ ...from, address: message.address }, answer);
+        const to = { ...from, address: message.address };
+        if (answer) outbound.toAddress(to, this.#withDirectives(answer));
+        this.#compare(to, message.orders);
         return;
       }
       case 'TREE_TOLD':

@@ -149,6 +149,8 @@ export interface Overlay {
   meet(card: MemberCard): void;
   /** An agent that has sent a message, as it described itself; null: it has not. */
   met(id: AgentId): MemberCard | null;
+  /** The agents outside and inside the view that have sent a message, as they described themselves. */
+  known(): readonly MemberCard[];
   readonly tree: Tree;
   /** The owner of a host outside the neighbourhood; null: it is being looked for. */
   find(host: Host): MemberCard | null;
@@ -224,6 +226,10 @@ export class FullView implements Overlay {
 
   met(): null {
     return null;
+  }
+
+  known(): MemberCard[] {
+    return [];
   }
 
   find(): null {

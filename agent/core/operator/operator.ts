@@ -11,6 +11,7 @@ import type { LifecycleState, Shutdown } from '../lifecycle/shutdown.ts';
 import type { Outbound } from '../membership/outbound.ts';
 import type { RefusedClaims } from '../membership/refused-claims.ts';
 import type { Member, View } from '../membership/view.ts';
+import type { Whereabouts } from '../membership/whereabouts.ts';
 import type { Aborts } from '../ownership/aborts.ts';
 import type { Store } from '../protocol/core-store.ts';
 import { DIRECTIVES_MAX, type DirectiveInForce, type Directives } from '../protocol/directives.ts';
@@ -61,6 +62,7 @@ interface OperatorParts {
   readonly effects: Effects;
   readonly events: EventLog;
   readonly view: View;
+  readonly whereabouts: Pick<Whereabouts, 'ownerOf'>;
   readonly outbound: Outbound;
   readonly routing: Routing;
   readonly copies: Copies;
@@ -217,8 +219,8 @@ export class Operator {
 
   /** The owner by URL; null: the owner has not confirmed the URL in time. */
   #ownersOf({ items }: PendingSeeds, late: boolean): Record<string, AgentId | null> {
-    const { view, hostOf } = this.#p;
-    const owner = (url: string) => view.owner(hostOf(url) ?? '') ?? null;
+    const { whereabouts, hostOf } = this.#p;
+    const owner = (url: string) => whereabouts.ownerOf(hostOf(url) ?? '') ?? null;
     return Object.fromEntries(items.map(({ url }) => [url, late ? null : owner(url)]));
   }
 

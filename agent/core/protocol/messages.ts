@@ -3,8 +3,9 @@
 // incarnations of both ends, so a message to an earlier incarnation is dropped.
 
 import type { Identity, RequestForm, SpelledUrl } from '../../url/crawl-url.ts';
-import type { OverlayMessage, PagesState } from './overlay-messages.ts';
+import type { Covered, OverlayMessage, PagesState } from './overlay-messages.ts';
 
+export type { Covered };
 export type AgentId = string;
 /** Grows with each start and rebirth of an agent; about the Unix milliseconds of its start. */
 export type Incarnation = number;
@@ -17,14 +18,6 @@ export interface MemberCard {
   readonly capacity: number;
   /** ZeroMQ endpoint that peers connect to, such as `tcp://10.0.0.5:7101`. */
   readonly address: string;
-}
-
-/** The idle period of an agent in which all agents were idle at once (docs/OVERLAY.md, rule 8). */
-export interface Covered {
-  /** The number of the agent's heartbeat with which the period began. */
-  readonly idleSince: number;
-  /** The second of the two waves that show it. */
-  readonly wave: string;
 }
 
 /** News of a member that the sender does not suspect: the echo on which leases depend. */
@@ -464,10 +457,12 @@ export type Message =
       readonly request: number;
       readonly verb: ControlVerb;
       readonly args: readonly string[];
-      /**
-       * The name of the crawl in the operator's config; absent if a member forwards the command.
-       */
+      /** The name of the crawl in the operator's config; absent if an agent forwards the command. */
       readonly crawl?: string;
+      /** From a tool: the agents to forward it to, in place of the members (`control.ts`). */
+      readonly to?: readonly MemberCard[];
+      /** The forwarding agent, which need not be a member of the receiver: how to answer it. */
+      readonly sender?: { readonly address: string; readonly fingerprintHash: string };
     }
   | {
       readonly type: 'CONTROL_ACK';

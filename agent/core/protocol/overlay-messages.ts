@@ -22,6 +22,14 @@ export interface PagesState {
   readonly round: number;
 }
 
+/** The idle period of an agent in which all agents were idle at once (docs/OVERLAY.md, rule 8). */
+export interface Covered {
+  /** The number of the agent's heartbeat with which the period began. */
+  readonly idleSince: number;
+  /** The second of the two waves that show it. */
+  readonly wave: string;
+}
+
 export type OverlayMessage =
   | {
       /** Asks a member whom it knows in a region of the key space (docs/OVERLAY.md). */
@@ -37,6 +45,8 @@ export type OverlayMessage =
       readonly capacity: number;
       readonly address: string;
       readonly fingerprintHash: string;
+      /** The digest of the sender's directives. */
+      readonly orders?: string;
     }
   | {
       readonly type: 'FOUND_NODES';
@@ -45,6 +55,7 @@ export type OverlayMessage =
       readonly capacity: number;
       readonly address: string;
       readonly fingerprintHash: string;
+      readonly orders?: string;
     }
   | {
       /** The leader of a subtree of the key space reports whether its agents are idle. */
@@ -84,6 +95,7 @@ export type OverlayMessage =
       readonly address: string;
       readonly fingerprintHash: string;
       readonly answer: boolean;
+      readonly orders?: string;
     }
   | {
       readonly type: 'REGION_TOLD';

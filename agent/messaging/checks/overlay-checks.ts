@@ -21,7 +21,7 @@ import {
 const key = textLike(/^[0-9a-f]{40}$/, '160 bits in hexadecimal', KEY_BITS / 4);
 const length = natural(KEY_BITS);
 const agents = list(shape<MemberCard>(card), MEMBERS_MAX);
-const sender = { capacity, address, fingerprintHash: hash };
+const sender = { capacity, address, fingerprintHash: hash, orders: optional(hash) };
 /** An agent, its incarnation and a number; or an epoch and a number. */
 const wave = text(ID_CHARS_MAX + HASH_CHARS_MAX);
 

@@ -9,6 +9,7 @@ import type {
   Envelope,
   HostFailures,
   Incarnation,
+  MemberCard,
   MessageType,
   News,
   PageRow,
@@ -373,6 +374,8 @@ const messages: { readonly [K in MessageType]: Check } = {
     verb: oneOf(Object.keys(verbs)),
     args: list(text(URL_CHARS_MAX), ARGS_MAX),
     crawl: optional(text(CRAWL_CHARS_MAX)),
+    to: optional(list(shape<MemberCard>(card), MEMBERS_MAX)),
+    sender: optional(shape({ address, fingerprintHash: hash })),
   }),
   CONTROL_ACK: message<'CONTROL_ACK'>({ request: whole, ok: flag, result: freeJson }),
 };

@@ -11,6 +11,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     lifecycle: 'crawling',
     idle: false,
     paused: false,
+    directives: '',
     members: [],
     hosts: 0,
     hostsWithQueue: 0,

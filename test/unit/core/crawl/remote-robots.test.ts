@@ -8,7 +8,10 @@ import { RemoteRobots } from '../../../../agent/core/crawl/remote-robots.ts';
 import type { Outbound } from '../../../../agent/core/membership/outbound.ts';
 import { FullView } from '../../../../agent/core/membership/overlay.ts';
 import type { View } from '../../../../agent/core/membership/view.ts';
-import { Whereabouts } from '../../../../agent/core/membership/whereabouts.ts';
+import {
+  Whereabouts,
+  type WhereaboutsParts,
+} from '../../../../agent/core/membership/whereabouts.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 import type { Message } from '../../../../agent/core/protocol/messages.ts';
 import type { KnownRobots, RobotsResult } from '../../../../agent/core/protocol/visits-port.ts';
@@ -54,7 +57,10 @@ function agent(own: readonly string[] = ['a.test']) {
       bounds: { ...BOUNDS, robotsWaitMs: WAIT_MS },
     },
     view: view as unknown as View,
-    whereabouts: new Whereabouts(view as unknown as View, new FullView()),
+    whereabouts: new Whereabouts({
+      view: view as unknown as View,
+      overlay: new FullView(),
+    } as unknown as WhereaboutsParts),
     outbound: outbound as unknown as Outbound,
     hostOf: (url) => splitIdentity(url)?.host ?? null,
     directives: state,

@@ -8,7 +8,10 @@ import { SeenFilter } from '../../../../agent/core/exchange/seen-filter.ts';
 import type { Outbound } from '../../../../agent/core/membership/outbound.ts';
 import { FullView } from '../../../../agent/core/membership/overlay.ts';
 import type { Member, View } from '../../../../agent/core/membership/view.ts';
-import { Whereabouts } from '../../../../agent/core/membership/whereabouts.ts';
+import {
+  Whereabouts,
+  type WhereaboutsParts,
+} from '../../../../agent/core/membership/whereabouts.ts';
 import type { Task } from '../../../../agent/core/protocol/backlog.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
 import type { OutboxEntry, Store } from '../../../../agent/core/protocol/core-store.ts';
@@ -79,7 +82,15 @@ function agent(seenUrls = BOUNDS.seenUrls) {
     get: () => other,
   } as unknown as View;
   const routing = new Routing({
-    ...{ store, outbound, seen, whereabouts: new Whereabouts(view, new FullView()) },
+    ...{
+      store,
+      outbound,
+      seen,
+      whereabouts: new Whereabouts({
+        view,
+        overlay: new FullView(),
+      } as unknown as WhereaboutsParts),
+    },
     settings: { id: 'me', bounds: { ...BOUNDS, pieceUrls: 2 }, heartbeatMs: 100 } as CoreSettings,
     view,
     settlement: { left: (ids) => homecomings.push(...ids) } as Partial<Settlement> as Settlement,

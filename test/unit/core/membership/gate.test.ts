@@ -51,7 +51,7 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
     KNOWN: 'member',
     BATCH_REFUSED: 'correspondent',
   },
-  ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'member' },
+  ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'correspondent' },
   ...{
     LIST_ASK: 'member',
     TREE_TOLD: 'correspondent',
