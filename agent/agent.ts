@@ -20,7 +20,7 @@ import type { Destination } from './core/budgets/address-permits.ts';
 import type { Core } from './core/core.ts';
 import type { Operator } from './core/operator/operator.ts';
 import { type Effect, Effects, type End } from './core/protocol/effects.ts';
-import type { Envelope, Message } from './core/protocol/messages.ts';
+import type { Envelope, MemberCard, Message } from './core/protocol/messages.ts';
 import type { Outcome } from './core/protocol/outcome.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
 import { Transport } from './messaging/transport.ts';
@@ -189,8 +189,7 @@ class Agent implements RunningAgent {
     return new ControlRoom({
       id: entry.id,
       crawl: config.name,
-      members: () => this.#core.snapshot(systemClock.now()).members,
-      ownerOf: (host) => this.#core.ownerOf(host) ?? null,
+      whereabouts: this.#core.whereabouts,
       status: () => this.status(),
       directives: () => this.#core.operator.inForce,
       leave: () => this.leave(),
@@ -198,7 +197,8 @@ class Agent implements RunningAgent {
       operate: (act) => this.#turns.push({ type: 'operate', act }),
       seedOf: seedReader(config),
       explain: (identity, form) => this.#explain(identity, form),
-      send: (to, message) => this.#sendTo(to, message),
+      send: (to, message, isBrief) => this.#sendTo(to, message, isBrief),
+      forget: (id) => this.#transport.forget(id),
       after: (ms, act) => setTimeout(act, ms).unref(),
     });
   }
@@ -408,10 +408,10 @@ class Agent implements RunningAgent {
     }
   }
 
-  #sendTo(to: { id: string; inc: number; address: string }, message: Message): void {
+  #sendTo(to: Omit<MemberCard, 'capacity'>, message: Message, isBrief = false): void {
     const { incarnation } = this.#core.snapshot(systemClock.now());
     const from = { id: this.#p.entry.id, inc: incarnation };
-    this.#transport.send(to, { from, to: { id: to.id, inc: to.inc }, message }, 'control');
+    this.#transport.send(to, { from, to: { id: to.id, inc: to.inc }, message }, 'control', isBrief);
   }
 
   /** After a stall, or without members, the agent may learn from disk that the crawl is complete. */

@@ -10,9 +10,9 @@ import { checkExamples, subjects } from './check/check-subjects.ts';
 import { type Caller, calledBy, caller } from './common/caller.ts';
 import { codeOfError, type ExitCode, Refusal } from './common/exit-code.ts';
 import { failureJson, print, say } from './common/output.ts';
-import { agentsQuery, failuresQuery, statusesQuery } from './common/query-examples.ts';
 import { type ExportFormat, exportFormats } from './query/export-formats.ts';
 import { queryArguments } from './query/query-arguments.ts';
+import { agentsQuery, failuresQuery, statusesQuery } from './query/query-examples.ts';
 import { formats } from './query/query-format.ts';
 
 /** Runs the command that the caller's arguments name. Reports errors on stderr; never rejects. */

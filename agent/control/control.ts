@@ -2,12 +2,17 @@
 // command, forwards it to the other members and returns all results. A member that does not answer
 // in time is reported as unreachable. A directive is numbered once, by the agent that receives it,
 // so that all members store the same record. `explain` is forwarded only to the owner of the host.
+//
+// In a partial view the tool walks from agent to agent through one of them: it names the agents to
+// forward the command to (`to`), and the response names the agents that these know.
 
 import type { Instant } from '../../failure-detector/instant.ts';
+import type { Whereabouts } from '../core/membership/whereabouts.ts';
 import type { DirectiveReceipt, Operator, SeedReceipt } from '../core/operator/operator.ts';
 import type { DirectiveInForce } from '../core/protocol/directives.ts';
 import type {
   ControlVerb,
+  Directive,
   Envelope,
   MemberCard,
   Message,
@@ -23,19 +28,22 @@ import {
 } from '../messaging/control-directives.ts';
 import type { Identity, RequestForm } from '../url/crawl-url.ts';
 import { splitIdentity } from '../url/url-key.ts';
+import { Forwarding } from './forwarding.ts';
 
-/** Time for the members to answer; shorter than the deadline of the command-line tool. */
-const ANSWER_MS_MAX = 1500;
-/** Commands that wait for answers at the same time, to bound the memory that they use. */
-const PENDING_MAX = 256;
+type Control = Extract<Message, { type: 'CONTROL' }>;
+
+/** `explain` waits for a look-up of the owner: so many times, so long. */
+const LOOKUP_TRIES = 15;
+const LOOKUP_WAIT_MS = 100;
 
 export interface ControlParts {
   readonly id: string;
   /** The name of the crawl; commands for another crawl are refused. */
   readonly crawl: string;
-  readonly members: () => readonly MemberCard[];
-  /** Null if no agent owns the host. */
-  readonly ownerOf: (host: string) => string | null;
+  readonly whereabouts: Pick<
+    Whereabouts,
+    'isPartial' | 'fingerprintHash' | 'me' | 'members' | 'contacts' | 'ownerCard'
+  >;
   readonly status: () => unknown;
   /** Directives in force. */
   readonly directives: () => readonly DirectiveInForce[];
@@ -47,33 +55,54 @@ export interface ControlParts {
   readonly seedOf: (text: string) => UrlItem | { readonly refused: string };
   /** The facts of this agent's state file about a URL, as JSON. */
   readonly explain: (identity: Identity, form: RequestForm) => unknown;
-  readonly send: (to: MemberCard, message: Message) => void;
+  /** `isBrief`: over a short-lived link. */
+  readonly send: (to: MemberCard, message: Message, isBrief?: boolean) => void;
+  /** Closes the link to an agent. */
+  readonly forget: (id: string) => void;
   readonly after: (ms: number, act: () => void) => void;
 }
 
-interface Pending {
-  readonly results: Map<string, unknown>;
-  readonly expected: Set<string>;
-  readonly done: () => void;
+/** The agents that an agent knows. Contacts are outside its view, and some may be gone. */
+export interface Acquaintances {
+  readonly members: readonly MemberCard[];
+  readonly contacts: readonly MemberCard[];
+}
+
+/** The response to one step of a walk: the results of the agents that the tool has named. */
+export interface WalkStep extends Acquaintances {
+  /** The agent that was asked. */
+  readonly me: MemberCard;
+  readonly results: Readonly<Record<string, unknown>>;
+  readonly silent: readonly string[];
+  /** Of `status`: the directives in force. */
+  readonly orders?: readonly DirectiveInForce[];
+  /** The directive that the agent has numbered, to be forwarded with `order`. */
+  readonly order?: string;
 }
 
 export class ControlRoom {
   readonly #p: ControlParts;
-  readonly #pending = new Map<number, Pending>();
-  #last = 0;
+  readonly #forwarding: Forwarding;
 
   constructor(parts: ControlParts) {
     this.#p = parts;
+    const isMember = (id: string) => this.#members().some((member) => member.id === id);
+    this.#forwarding = new Forwarding({ ...parts, isMember });
+  }
+
+  #members(): readonly MemberCard[] {
+    return this.#p.whereabouts.members();
   }
 
   /** Handles a command of a command-line tool. */
-  onCommand({ verb, args, crawl }: ControlRequest, reply: ControlReply): void {
+  onCommand({ verb, args, crawl, to }: ControlRequest, reply: ControlReply): void {
     if (crawl !== undefined && crawl !== this.#p.crawl) {
       return reply({ ok: false, result: { crawl: this.#p.crawl } });
     }
-    if (this.#pending.size >= PENDING_MAX) {
+    if (this.#forwarding.isFull) {
       return reply({ ok: false, result: 'too many commands at once; try again' });
     }
+    if (to) return this.#walk(verb, args, to, reply);
     switch (verb) {
       case 'status':
       case 'leave':
@@ -89,8 +118,8 @@ export class ControlRoom {
   }
 
   #tellAll(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
-    const others = this.#p.members().filter(({ id }) => concerns(verb, args, id));
-    this.#forward(others, verb, args, (results, silent) => {
+    const others = this.#members().filter(({ id }) => concerns(verb, args, id));
+    this.#forwarding.send(others, { verb, args }, (results, silent) => {
       // This agent is last: once it leaves or stops, it cannot reply any more.
       if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb));
       const answer = summary(verb, args, results, silent);
@@ -106,40 +135,74 @@ export class ControlRoom {
     return 'applied';
   }
 
-  /** Forwards a command; `done` receives the results and the agents that did not answer in time. */
-  #forward(
-    others: readonly MemberCard[],
+  /** Executes the command at the agents that the tool names, and returns the agents they know. */
+  #walk(
     verb: ControlVerb,
     args: readonly string[],
-    done: (results: Map<string, unknown>, silent: ReadonlySet<string>) => void,
+    to: readonly MemberCard[],
+    reply: ControlReply,
   ): void {
-    const request = ++this.#last;
-    const results = new Map<string, unknown>();
-    const expected = new Set(others.map(({ id }) => id));
-    const finish = () => {
-      if (this.#pending.delete(request)) done(results, expected);
-    };
-    this.#pending.set(request, { results, expected, done: finish });
-    for (const member of others) {
-      this.#p.send(member, { type: 'CONTROL', request, verb, args });
-    }
-    if (expected.size === 0) return finish();
-    this.#p.after(ANSWER_MS_MAX, finish);
+    const { id, whereabouts } = this.#p;
+    const { me, fingerprintHash } = whereabouts;
+    const sender = { address: me.address, fingerprintHash };
+    const others = to.filter((card) => card.id !== id);
+    const isMine = others.length < to.length;
+    this.#forwarding.send(others, { verb, args, sender }, (answers, silent) => {
+      const results = new Map<string, unknown>();
+      const known = [this.#acquaintances()];
+      for (const [by, answer] of answers) {
+        const { result, ...its } = (answer ?? {}) as { result?: unknown } & Acquaintances;
+        results.set(by, result ?? null);
+        known.push(its);
+      }
+      const step = (more: Pick<WalkStep, 'order'> = {}) => {
+        const orders = verb === 'status' && { orders: this.#p.directives() };
+        const said = { results: Object.fromEntries(results), silent: [...silent] };
+        reply({ ok: true, result: { me, ...said, ...union(known), ...orders, ...more } });
+      };
+      const mine = (result: unknown) => results.set(id, result);
+      const what = directiveOf(verb, args);
+      if (!isMine) return step();
+      if (typeof what === 'string') {
+        return this.#execute(verb, args, (result) => {
+          mine(result);
+          step();
+        });
+      }
+      this.#give(what, reply, (receipt) => {
+        mine(answerOf(receipt));
+        step({ order: directiveText(receipt.directive) });
+      });
+    });
+  }
+
+  #acquaintances(): Acquaintances {
+    return { members: this.#members(), contacts: this.#p.whereabouts.contacts() };
   }
 
   /** Stores a directive here before it is forwarded. Unreached members get it with heartbeats. */
   #directive(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
     const what = directiveOf(verb, args);
     if (typeof what === 'string') return reply({ ok: false, result: what });
-    const given = (receipt: DirectiveReceipt) => {
-      if (!receipt.ok) return reply({ ok: false, result: receipt.why });
-      const stamped = [directiveText(receipt.directive)];
-      this.#forward(this.#p.members(), 'order', stamped, (results, silent) => {
+    this.#give(what, reply, (receipt) => {
+      const command = { verb: 'order', args: [directiveText(receipt.directive)] } as const;
+      this.#forwarding.send(this.#members(), command, (results, silent) => {
         results.set(this.#p.id, answerOf(receipt));
         reply({ ok: true, result: directiveSummary(results, silent) });
       });
+    });
+  }
+
+  #give(
+    what: Pick<Directive, 'kind' | 'host' | 'value'>,
+    reply: ControlReply,
+    given: (receipt: Extract<DirectiveReceipt, { ok: true }>) => void,
+  ): void {
+    const tell = (receipt: DirectiveReceipt) => {
+      if (receipt.ok) given(receipt);
+      else reply({ ok: false, result: receipt.why });
     };
-    this.#p.operate((operator, now) => operator.give(what, now, given));
+    this.#p.operate((operator, now) => operator.give(what, now, tell));
   }
 
   /** Replies for each text: its URL and owner (null while unconfirmed), or why it is refused. */
@@ -161,37 +224,59 @@ export class ControlRoom {
     this.#p.operate((operator, now) => operator.seed(seeds, now, done));
   }
 
-  #explain([identity = '', form = identity]: readonly string[], reply: ControlReply): void {
+  #explain(args: readonly string[], reply: ControlReply, tries = LOOKUP_TRIES): void {
+    const [identity = '', form = identity] = args;
+    const { id, whereabouts, after, explain } = this.#p;
     const split = splitIdentity(identity);
     if (!split) return reply({ ok: false, result: `not a canonical URL: ${identity}` });
-    const owner = this.#p.ownerOf(split.host) ?? this.#p.id;
-    const members = this.#p.members().filter(({ id }) => id === owner);
-    if (members.length === 0) {
-      return reply({ ok: true, result: { owner, facts: this.#p.explain(identity, form) } });
+    const owner = whereabouts.ownerCard(split.host);
+    if (!owner && whereabouts.isPartial && tries > 0) {
+      return after(LOOKUP_WAIT_MS, () => this.#explain(args, reply, tries - 1));
     }
-    this.#forward(members, 'explain', [identity, form], (results) => {
-      reply({ ok: true, result: { owner, facts: results.get(owner) ?? null } });
+    if (!owner || owner.id === id) {
+      const facts = explain(identity, form);
+      return reply({
+        ok: true,
+        result: { owner: owner || !whereabouts.isPartial ? id : null, facts },
+      });
+    }
+    const { me, fingerprintHash } = whereabouts;
+    const isFar = whereabouts.isPartial && { sender: { address: me.address, fingerprintHash } };
+    const command = { verb: 'explain', args: [identity, form], ...isFar } as const;
+    this.#forwarding.send([owner], command, (results) => {
+      const answer = results.get(owner.id) ?? null;
+      const facts = isFar ? ((answer as { result?: unknown } | null)?.result ?? null) : answer;
+      reply({ ok: true, result: { owner: owner.id, facts } });
     });
   }
 
-  /** Handles a command that a member has forwarded, or a member's answer. */
+  /** Handles a command that an agent has forwarded, or an agent's answer. */
   onMemberMessage(envelope: Envelope): void {
     const { from, message } = envelope;
-    const member = this.#p.members().find(({ id, inc }) => id === from.id && inc === from.inc);
-    if (!member) return;
-    if (message.type === 'CONTROL') this.#onForwarded(member, message);
-    else if (message.type === 'CONTROL_ACK') {
-      const pending = this.#pending.get(message.request);
-      if (!pending?.expected.delete(from.id)) return;
-      pending.results.set(from.id, message.result);
-      if (pending.expected.size === 0) pending.done();
+    const member = this.#members().find(({ id, inc }) => id === from.id && inc === from.inc);
+    if (message.type === 'CONTROL') this.#onForwarded(envelope, member, message);
+    else if (message.type === 'CONTROL_ACK' && (member || this.#p.whereabouts.isPartial)) {
+      this.#forwarding.answered(from.id, message.request, message.result);
     }
   }
 
-  #onForwarded(member: MemberCard, message: Extract<Message, { type: 'CONTROL' }>): void {
-    const { request, verb, args } = message;
-    const answer = (result: unknown) =>
-      this.#p.send(member, { type: 'CONTROL_ACK', request, ok: true, result });
+  /** @param member - the sender; undefined: it is not in view */
+  #onForwarded({ from, to }: Envelope, member: MemberCard | undefined, message: Control): void {
+    const { request, verb, args, sender } = message;
+    const { whereabouts, id, send } = this.#p;
+    const isAgreeing = sender?.fingerprintHash === whereabouts.fingerprintHash;
+    // In a partial view the sender may not be known, but it has the settings of this cluster.
+    const isAdmitted = whereabouts.isPartial && isAgreeing && to.id === id;
+    if (!member && !(isAdmitted && sender)) return;
+    const card = member ?? { ...from, capacity: 1, address: sender!.address };
+    this.#execute(verb, args, (result) => {
+      const answer = sender ? { result, ...this.#acquaintances() } : result;
+      send(card, { type: 'CONTROL_ACK', request, ok: true, result: answer }, !member);
+    });
+  }
+
+  /** Executes a forwarded command at this agent. */
+  #execute(verb: ControlVerb, args: readonly string[], answer: (result: unknown) => void): void {
     switch (verb) {
       case 'order': {
         const directive = parseDirective(args[0] ?? '');
@@ -235,4 +320,19 @@ function summary(
   const said: Record<string, unknown> = Object.fromEntries(results);
   for (const id of [...silent, ...args]) said[id] ??= 'unreachable';
   return said;
+}
+
+/** The agents that any of these know. The latest incarnation of each counts. */
+function union(all: readonly Partial<Acquaintances>[]): Acquaintances {
+  const unionOf = (lists: readonly (readonly MemberCard[] | undefined)[]) => {
+    const cards = new Map<string, MemberCard>();
+    for (const card of lists.flatMap((list) => list ?? [])) {
+      if (card.inc >= (cards.get(card.id)?.inc ?? 0)) cards.set(card.id, card);
+    }
+    return [...cards.values()];
+  };
+  return {
+    members: unionOf(all.map(({ members }) => members)),
+    contacts: unionOf(all.map(({ contacts }) => contacts)),
+  };
 }

@@ -2,7 +2,7 @@
 // connects to the agent's port, and the agent responds on the same connection.
 
 import { Dealer } from 'zeromq';
-import type { ControlVerb } from '../core/protocol/messages.ts';
+import type { ControlVerb, MemberCard } from '../core/protocol/messages.ts';
 import { FRAME_BYTES_MAX } from './checks/limits.ts';
 import { decodeFrame, encodeEnvelope } from './codec.ts';
 
@@ -27,6 +27,7 @@ const REQUEST = 1;
  * response, or with a failure after at most `timeoutMs`. Never rejects.
  *
  * @param crawl - name of the crawl; agents of another crawl refuse. Absent: any crawl
+ * @param to - the agents to which it is forwarded; absent: the members of the agent
  */
 export async function askAgent(
   address: string,
@@ -34,6 +35,7 @@ export async function askAgent(
   args: readonly string[],
   timeoutMs: number,
   crawl?: string,
+  to?: readonly MemberCard[],
 ): Promise<AgentAnswer> {
   const encoded = encodeEnvelope({
     from: { id: '', inc: 0 },
@@ -41,6 +43,7 @@ export async function askAgent(
     message: {
       ...{ type: 'CONTROL', request: REQUEST, verb, args },
       ...(crawl !== undefined && { crawl }),
+      ...(to && { to }),
     },
   });
   if (!encoded.ok) {

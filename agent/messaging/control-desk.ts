@@ -3,7 +3,13 @@
 // and responses is limited, and so is the time for a response. Many tools, or tools that never read,
 // therefore cannot exhaust memory.
 
-import type { AgentId, ControlVerb, Envelope, Message } from '../core/protocol/messages.ts';
+import type {
+  AgentId,
+  ControlVerb,
+  Envelope,
+  MemberCard,
+  Message,
+} from '../core/protocol/messages.ts';
 import { CONTROL_PENDING_MAX, CONTROL_REPLY_MAX_MS, REPLIES_MAX } from './checks/limits.ts';
 import { encodeEnvelope } from './codec.ts';
 import type { RefusedFrame } from './refusals.ts';
@@ -13,6 +19,8 @@ export interface ControlRequest {
   readonly args: readonly string[];
   /** Name of the crawl; absent: any crawl. */
   readonly crawl?: string;
+  /** The agents to forward it to; absent: the members. */
+  readonly to?: readonly MemberCard[];
 }
 
 /** `result` is any JSON value; if not `ok`, a sentence for the user. */
@@ -59,7 +67,7 @@ export class ControlDesk {
 
   /** Handles a command from the connection `identity`. */
   accept(identity: Uint8Array, control: Control): void {
-    const { request, verb, args, crawl } = control;
+    const { request, verb, args, crawl, to } = control;
     if (!this.#options.loopback) {
       const detail = 'commands are accepted on a loopback address only';
       this.#options.onRefused({ code: 'control_remote', detail });
@@ -81,7 +89,8 @@ export class ControlDesk {
     const timer = setTimeout(() => settle(late), CONTROL_REPLY_MAX_MS);
     timer.unref();
     this.#pending.add(timer);
-    this.#options.onControl({ verb, args, ...(crawl !== undefined && { crawl }) }, settle);
+    const command = { verb, args, ...(crawl !== undefined && { crawl }), ...(to && { to }) };
+    this.#options.onControl(command, settle);
   }
 
   #answer(identity: Uint8Array, request: number, answer: ControlAnswer): void {

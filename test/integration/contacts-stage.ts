@@ -1,4 +1,4 @@
-// The set-up shared by `contacts.test.ts` and `slow/contacts.test.ts`: agents that know only a
+// The set-up shared by `contacts.test.ts`, `walk.test.ts` and `slow/contacts.test.ts`: agents that know only a
 // contact. A delay between the requests to the only host keeps the crawl from its end.
 
 import type { TestContext } from 'node:test';
@@ -8,8 +8,11 @@ import { Scratch, start } from './cli-process.ts';
 
 const cluster = { overlay: 'kademlia', agents: undefined };
 
-/** A config whose only contact is the first of the endpoints, for agents that are named by letters. */
-export async function stageOf(t: TestContext, agents: string, net: number) {
+/**
+ * A config whose only contact is the first of the endpoints, for agents that are named by letters.
+ * @param its - other keys of `cluster`
+ */
+export async function stageOf(t: TestContext, agents: string, net: number, its: object = {}) {
   const web = await startWeb({ hosts: 1, pages: 9, port: 0, answerMs: 1, net });
   const scratch = new Scratch();
   t.after(async () => {
@@ -20,10 +23,10 @@ export async function stageOf(t: TestContext, agents: string, net: number) {
   const endpoints = ports.map((port) => `tcp://127.0.0.1:${port}`);
   const more = { seeds: [web.seed], politeness: { hostDelayMs: 3_600_000 } };
   const contacts = endpoints.slice(0, 1);
-  const config = await scratch.config(0, more, { ...cluster, contacts });
+  const config = await scratch.config(0, more, { ...cluster, contacts, ...its });
   const at = (id: string) => endpoints[agents.indexOf(id)]!;
-  const begin = (id: string, file = config) =>
-    start(['agent', file, '--id', id, '--listen', at(id)]);
+  const begin = (id: string, file = config, ...more: string[]) =>
+    start(['agent', file, '--id', id, '--listen', at(id), ...more]);
   const kill = (id: string) => process.kill(scratch.pid(id)!, 'SIGKILL');
-  return { scratch, config, at, begin, kill };
+  return { web, scratch, config, at, begin, kill };
 }

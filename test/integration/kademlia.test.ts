@@ -41,7 +41,7 @@ describe('kademlia', { concurrency: 1 }, () => {
     assert.match(unlisted.stderr, /add --listen ENDPOINT/);
     const owner = await run('owner', crawl.config, 'h.test');
     assertCode(owner, 4);
-    assert.match(owner.stderr, /ask the running agents with: ubiring explain CONFIG URL/);
+    assert.match(owner.stderr, /no agent answers; for a URL, see: ubiring explain CONFIG URL/);
     assertCode(await run('explain', crawl.config, crawl.web.seed), 0);
     assertWhole(crawl, 0);
     assertCode(await run('audit', crawl.config), 0);

@@ -28,7 +28,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   })),
   ...[
     'has contacts and no list of agents: add --listen ENDPOINT',
-    'ask the running agents with: ubiring explain CONFIG URL',
+    '…; for a URL, see: ubiring explain CONFIG URL',
   ].map((says) => ({
     says,
     by: [
@@ -167,6 +167,6 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the surrounding command'],
   ['agent/cli/common/load-config.ts: … --data …', 'an option of the surrounding command'],
-  ['agent/cli/common/next-steps.ts:   ubiring query …', 'a query that shows the result'],
+  ['agent/cli/query/next-steps.ts:   ubiring query …', 'a query that shows the result'],
   ['agent/cli/agent/local-agents.ts: --agents', 'describes the values of the option'],
 ];

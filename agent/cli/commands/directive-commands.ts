@@ -4,6 +4,7 @@
 // request; the command exits with 1 if an agent was not reached. If no agent runs, a directive can
 // only be taken back, in the state files.
 
+import type { AgentEntry } from '../../../config/config.ts';
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
 import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
@@ -11,9 +12,10 @@ import { DELAY_MS_MAX } from '../../messaging/checks/limits.ts';
 import {
   type DirectiveSummary,
   directiveOf,
+  directiveSummary,
   TAKEN_BACK,
 } from '../../messaging/control-directives.ts';
-import { askAround, askInTurn, type ClusterAnswer } from '../common/ask.ts';
+import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { hostOf } from '../common/host-order.ts';
 import { startingEnded } from '../common/launch-lock.ts';
@@ -25,7 +27,8 @@ import {
   type ResolvedConfig,
   reachable,
 } from '../common/load-config.ts';
-import { printResults, say } from '../common/output.ts';
+import { count, printResults, say } from '../common/output.ts';
+import { walk } from '../common/walk.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
 
 export type DirectiveFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
@@ -92,7 +95,7 @@ async function give(
   if (!loaded.ok) return loaded.code;
   const agents = reachable(loaded.config);
   await startingEnded(loaded.config.agent.dataDir);
-  const answer = await askAll(loaded.config, verb, args);
+  const answer = await giveAll(loaded.config, verb, args);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     const what = directiveOf(verb, args);
@@ -106,40 +109,38 @@ async function give(
   const unreachable = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
   const all: Record<string, string> = { ...unreachable, ...summary.agents };
   await printResults(Object.entries(all), flags.json);
+  sayReceipt(loaded.config, all);
   const missing = Object.keys(all).filter((id) => all[id] !== 'applied');
   if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
   const isEffective = sayOfHosts(args, summary);
   return missing.length === 0 && isEffective ? 0 : 1;
 }
 
-/** Gives the directive to one agent; with the overlay kademlia, to some neighbour of each agent. */
-async function askAll(
+/** Gives the directive to one agent, which forwards it; with the overlay kademlia, to all by a walk. */
+async function giveAll(
   config: ResolvedConfig,
   verb: ControlVerb,
   args: readonly string[],
 ): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') return askInTurn(asked(config), verb, args);
-  const applied = (result: unknown) => {
-    const { agents } = result as DirectiveSummary;
-    return Object.keys(agents).filter((id) => agents[id] === 'applied');
-  };
-  const { results, failures } = await askAround(asked(config), verb, args, applied);
-  if (results.length === 0) return { ok: false, failures };
-  return { ok: true, by: '', result: joinedSummary(results as DirectiveSummary[]) };
+  const { results, unreachable, failures } = await walk(asked(config), { verb, args });
+  if (results.size === 0) return { ok: false, failures };
+  return { ok: true, by: '', result: directiveSummary(results, unreachable) };
 }
 
-/** Joins the summaries of agents with different neighbours. */
-export function joinedSummary(parts: readonly DirectiveSummary[]): DirectiveSummary {
-  const agents: Record<string, string> = {};
-  for (const part of parts) {
-    for (const [id, said] of Object.entries(part.agents)) {
-      if (agents[id] !== 'applied') agents[id] = said;
-    }
-  }
-  const still = parts.find(({ stillBlockedBy }) => stillBlockedBy !== undefined);
-  // Two agents may have counted the same host, so the sum would be too high.
-  const hosts = Math.max(...parts.map((part) => part.hosts));
-  return { agents, hosts, ...(still && { stillBlockedBy: still.stillBlockedBy! }) };
+/** Says how many agents have the directive, if the config does not list all agents. */
+function sayReceipt({ cluster }: ResolvedConfig, all: Readonly<Record<string, string>>): void {
+  if (cluster.overlay === 'ring') return;
+  const ids = Object.keys(all);
+  const having = count(ids.filter((id) => all[id] === 'applied').length);
+  const of = count(ids.length);
+  const isListed = cluster.agents.length > 0 && ids.every((id) => isIn(cluster.agents, id));
+  const estimate = isListed ? '' : `; ${of} is an estimate: the config does not list all agents`;
+  say(`${having} of ${of} agents have it${estimate}`);
+}
+
+function isIn(agents: readonly AgentEntry[], id: string): boolean {
+  return agents.some((agent) => agent.id === id);
 }
 
 /** Takes a directive back in the state files, if no agent runs. */

@@ -1,9 +1,10 @@
 // `ubiring owner`: prints the preference list of a host, computed from all the agents of the
-// config. The command sends no messages: if agents are absent, the first one in the list that is
-// present is the owner.
+// config; if it does not list them, from those that answer. If agents are absent, the first one in
+// the list that is present is the owner.
 
+import { placementOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { configuredPlacement, hostOf } from '../common/host-order.ts';
+import { agentsOf, hostOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
 
@@ -15,7 +16,7 @@ export async function owner(
 ): Promise<ExitCode> {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
-  const placement = configuredPlacement(loaded.config);
+  const placement = placementOf(loaded.config.cluster, await agentsOf(loaded.config));
   const lines: string[] = [];
   for (const text of texts) {
     const host = hostOf(text);

@@ -1,11 +1,11 @@
-// `ubiring ring`: shows how the ring, or the key space of Kademlia, is divided between the configured
-// agents. The share of an agent is the fraction of hosts that it owns; the expected share is its
+// `ubiring ring`: shows how the ring, or the key space of Kademlia, is divided between the agents of
+// the config or, if it does not list them, those that answer. The share of an agent is the fraction of hosts that it owns; the expected share is its
 // fraction of the capacity.
 
-import { type Config, membersOf } from '../../../config/config.ts';
-import { placesOf } from '../../composition/placement.ts';
+import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
+import { placementOf, placesOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { configuredPlacement } from '../common/host-order.ts';
+import { agentsOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, renderTable } from '../common/output.ts';
 
@@ -39,15 +39,17 @@ export async function ring(
 ): Promise<ExitCode> {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
-  const report = ringReport(loaded.config);
+  const report = ringReport(loaded.config, await agentsOf(loaded.config));
   await print(flags.json ? `${JSON.stringify(report)}\n` : `${ringText(report)}\n`);
   return 0;
 }
 
-export function ringReport(config: Config): RingReport {
-  const members = membersOf(config);
+export function ringReport(
+  config: Config,
+  members: readonly ConfiguredMember[] = membersOf(config),
+): RingReport {
   const { overlay, replicas, kademlia } = config.cluster;
-  const shares = configuredPlacement(config).shares();
+  const shares = placementOf(config.cluster, members).shares();
   const points = placesOf(config.cluster, members);
   const capacity = members.reduce((sum, member) => sum + member.capacity, 0);
   const agents = members.map((member) => ({

@@ -4,7 +4,7 @@
 
 import path from 'node:path';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
-import { askFirst, askInTurn } from '../common/ask.ts';
+import { askFirst, askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { startingEnded } from '../common/launch-lock.ts';
 import {
@@ -19,6 +19,7 @@ import {
 } from '../common/load-config.ts';
 import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
+import { walk } from '../common/walk.ts';
 
 /** @param ids - agents that are to leave; if empty, all agents stop */
 export async function stop(
@@ -33,21 +34,27 @@ export async function stop(
   const known = placedIn(loaded.config);
   const met = ids.every((id) => known.includes(id)) ? [] : await membersOfRunning(loaded.config);
   if (!allKnown(ids, loaded.config, [...known, ...met])) return 2;
-  const answer = await askInTurn(asked(loaded.config), verb, ids);
+  const isPartial = loaded.config.cluster.overlay === 'kademlia';
+  const answer = isPartial
+    ? await stopWalking(loaded.config, verb, ids)
+    : await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
     say(answer.failures.join('\n'));
     say(unanswered(loaded.config));
     return 1;
   }
   const result = answer.result as Record<string, string>;
-  if (ids.length === 0) await stopOthers(loaded.config, result);
-  else await leaveElsewhere(loaded.config, ids, result);
+  if (ids.length === 0 && !isPartial) await stopOthers(loaded.config, result);
   await printResults(Object.entries(result), flags.json);
   return Object.values(result).every((said) => said === 'applied') ? 0 : 1;
 }
 
 /** Members of the running agents. The config of an agent on another machine may name more agents. */
 async function membersOfRunning(config: ResolvedConfig): Promise<readonly string[]> {
+  if (config.cluster.overlay === 'kademlia') {
+    const { visited, unreachable } = await walk(asked(config), { verb: 'status', args: [] });
+    return [...visited.keys(), ...unreachable];
+  }
   const answer = await askFirst(asked(config), 'status');
   if (!answer.ok) return [];
   const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
@@ -57,12 +64,11 @@ async function membersOfRunning(config: ResolvedConfig): Promise<readonly string
 /** Stops agents that the first agent does not know, and so did not stop. */
 async function stopOthers(config: ResolvedConfig, results: Record<string, string>): Promise<void> {
   const { dataDir } = config.agent;
-  const isPartial = config.cluster.overlay === 'kademlia';
   for (const agent of reachable(config)) {
     const { id } = agent;
     if (results[id] === 'applied') continue;
     // On the ring, an agent of another machine that is no member belongs to no crawl of this one.
-    if (!isPartial && !isLocked(path.join(dataDir, id))) continue;
+    if (!isLocked(path.join(dataDir, id))) continue;
     const answer = await askInTurn({ ...asked(config), agents: [agent] }, 'stop', []);
     const result = answer.ok ? (answer.result as Record<string, string>) : {};
     for (const [member, said] of Object.entries(result)) {
@@ -72,21 +78,23 @@ async function stopOthers(config: ResolvedConfig, results: Record<string, string
   }
 }
 
-/** Tells agents that are not neighbours of the first agent to leave. */
-async function leaveElsewhere(
+/** Stops all agents, or tells the named ones to leave, from one agent to the next. */
+async function stopWalking(
   config: ResolvedConfig,
+  verb: 'leave' | 'stop',
   ids: readonly string[],
-  results: Record<string, string>,
-): Promise<void> {
-  if (config.cluster.overlay === 'ring') return;
-  const others = reachable(config).filter(
-    ({ id }) => ids.includes(id) && results[id] !== 'applied',
-  );
-  for (const agent of others) {
-    const { id } = agent;
-    const answer = await askInTurn({ ...asked(config), agents: [agent] }, 'leave', [id]);
-    if (answer.ok) results[id] = (answer.result as Record<string, string>)[id] ?? 'unreachable';
-  }
+): Promise<ClusterAnswer> {
+  const only = verb === 'leave' && { only: ids };
+  const walked = await walk(asked(config), { verb, args: ids, ...only });
+  if (walked.visited.size === 0) return { ok: false, failures: walked.failures };
+  const concerned = ids.length > 0 ? ids : [...cluster(config), ...walked.unreachable];
+  const unreachable = concerned.map((id) => [id, 'unreachable'] as const);
+  return { ok: true, by: '', result: Object.fromEntries([...unreachable, ...walked.results]) };
+}
+
+/** The agents that the config lists and those that run in its data directory. */
+function cluster(config: ResolvedConfig): readonly string[] {
+  return reachable(config).map(({ id }) => id);
 }
 
 function unanswered(config: ResolvedConfig): string {

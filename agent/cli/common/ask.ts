@@ -4,7 +4,7 @@
 
 import path from 'node:path';
 import type { AgentEntry } from '../../../config/config.ts';
-import type { ControlVerb } from '../../core/protocol/messages.ts';
+import type { ControlVerb, MemberCard } from '../../core/protocol/messages.ts';
 import { askAgent } from '../../messaging/control-client.ts';
 import { Refusal } from './exit-code.ts';
 import { isUnused } from './running.ts';
@@ -51,17 +51,19 @@ export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterA
 /**
  * Asks the agents one after the other until one accepts.
  *
+ * @param to - the agents to which it is to be forwarded; absent: the members of the agent
  * @throws Refusal if none accepts and one belongs to another crawl
  */
 export async function askInTurn(
   whom: Asked,
   verb: ControlVerb,
   args: readonly string[],
+  to?: readonly MemberCard[],
 ): Promise<ClusterAnswer> {
   const { agents, failures } = askable(whom);
   const others: string[] = [];
   for (const { id, address } of agents) {
-    const answer = await askAgent(address, verb, args, answerMsMax, whom.crawl);
+    const answer = await askAgent(address, verb, args, answerMsMax, whom.crawl, to);
     if (answer.ok) return { ok: true, by: id, result: answer.result };
     failures.push(`${id}: ${answer.message}`);
     if (answer.otherCrawl !== undefined)
@@ -69,41 +71,6 @@ export async function askInTurn(
   }
   if (others.length > 0) throw new Refusal(4, others[0]!);
   return { ok: false, failures };
-}
-
-/**
- * Asks one agent after the other, except those that an earlier answer speaks for: an agent of the
- * overlay kademlia forwards a command only to its neighbours.
- *
- * @param speaksFor - the agents of which a result says that the command has reached them
- * @returns all results; a failure if there is none
- * @throws Refusal if none accepts and one belongs to another crawl
- */
-export async function askAround(
-  whom: Asked,
-  verb: ControlVerb,
-  args: readonly string[],
-  speaksFor: (result: unknown) => readonly string[],
-): Promise<{ readonly results: readonly unknown[]; readonly failures: readonly string[] }> {
-  const reached = new Set<string>();
-  const results: unknown[] = [];
-  const failures: string[] = [];
-  let refused: unknown = null;
-  for (const agent of whom.agents) {
-    if (reached.has(agent.id)) continue;
-    try {
-      const answer = await askInTurn({ ...whom, agents: [agent] }, verb, args);
-      if (!answer.ok) failures.push(...answer.failures);
-      else {
-        results.push(answer.result);
-        for (const id of speaksFor(answer.result)) reached.add(id);
-      }
-    } catch (error) {
-      refused ??= error;
-    }
-  }
-  if (results.length === 0 && refused !== null) throw refused;
-  return { results, failures };
 }
 
 function refusedText({ crawl }: Asked, id: string, address: string, other: string): string {

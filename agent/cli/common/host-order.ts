@@ -1,22 +1,31 @@
-// The preference list of the configured agents for a host. It follows from the config alone, so it
-// includes agents that do not run.
+// The preference list of the agents for a host. It follows from the config alone, so it includes
+// agents that do not run. Only if the config does not list the agents, the running ones are asked.
 
-import { type Config, membersOf } from '../../../config/config.ts';
+import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { type Placement, placementOf } from '../../composition/placement.ts';
 import { parseCrawlUrl } from '../../url/crawl-url.ts';
 import { Refusal } from './exit-code.ts';
+import { askedOf } from './load-config.ts';
 import { programName } from './output.ts';
+import { walk } from './walk.ts';
+
+/** The preference lists over all configured agents. */
+export function configuredPlacement(config: Config): Placement {
+  return placementOf(config.cluster, membersOf(config));
+}
 
 /**
- * The preference lists over all configured agents.
+ * The agents of the config or, if it has only contacts, those that run.
  *
- * @throws Refusal if the config has only contacts
+ * @throws Refusal if it has only contacts and no agent answers
  */
-export function configuredPlacement(config: Config): Placement {
+export async function agentsOf(config: Config): Promise<readonly ConfiguredMember[]> {
   const members = membersOf(config);
-  if (members.length > 0) return placementOf(config.cluster, members);
-  const why = 'the config has contacts and no list of agents, so owners cannot be computed from it';
-  throw new Refusal(4, `${why}; ask the running agents with: ${programName()} explain CONFIG URL`);
+  if (members.length > 0) return members;
+  const { visited } = await walk(askedOf(config, []), { verb: 'status', args: [] });
+  if (visited.size > 0) return [...visited.values()].map(({ id, capacity }) => ({ id, capacity }));
+  const why = 'the config has contacts and no list of agents, and no agent answers';
+  throw new Refusal(4, `${why}; for a URL, see: ${programName()} explain CONFIG URL`);
 }
 
 /** @returns the host of a URL, or a bare host, in canonical form; null if the text is neither */

@@ -132,9 +132,21 @@ export function reachable({ cluster, strangers }: ResolvedConfig): readonly Agen
   return [...cluster.agents, ...strangers];
 }
 
-/** The crawl and its agents as parameters of a request. */
+/** Like `asked`, if only some of the config's agents have endpoints. */
+export function askedOf(config: Config, agents: readonly AgentEntry[]): Asked {
+  const cluster = { ...config.cluster, agents };
+  return asked({ ...config, cluster, unplaced: [], strangers: strangersOf(config) });
+}
+
+/** The crawl and its agents as parameters of a request. A contact is named by its address. */
 export function asked(config: ResolvedConfig): Asked {
-  return { agents: reachable(config), crawl: config.name, dataDir: config.agent.dataDir };
+  const agents = reachable(config);
+  const contacts = config.cluster.contacts.flatMap((address): AgentEntry[] => {
+    const isListed = agents.some((agent) => agent.address === address);
+    return isListed ? [] : [{ id: address, listen: address, address, capacity: 1 }];
+  });
+  const { name, agent } = config;
+  return { agents: [...agents, ...contacts], crawl: name, dataDir: agent.dataDir };
 }
 
 /**

@@ -2,7 +2,7 @@
 // config (canonical form, scope, limits, addresses). The stored state of the URL comes from the owner
 // of its host or, if no agent runs, from the state files.
 
-import { type Config, membersOf } from '../../../config/config.ts';
+import { type AgentEntry, type Config, membersOf } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
 import { scopeOf } from '../../composition/config-parts.ts';
 import type { Explanation } from '../../control/explanation.ts';
@@ -15,7 +15,7 @@ import { IdentityRules } from '../../url/identity-rules.ts';
 import type { Scope } from '../../url/scope.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { configuredPlacement } from '../common/host-order.ts';
-import { type CommonFlags, load } from '../common/load-config.ts';
+import { askedOf, type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
 import { robotsFilter } from './explain-robots.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
@@ -36,7 +36,7 @@ export async function explain(
   // Before the first launch, numbered agents have no ports, and no agent can be asked.
   const resolved = await resolveAgents(config, { allocate: false });
   const agents = resolved.ok ? resolved.agents : [];
-  const whom = { agents, crawl: config.name, dataDir: config.agent.dataDir };
+  const whom = askedOf(config, agents);
   const parsed = parseCrawlUrl(text);
   if ('refused' in parsed) {
     say(`${JSON.stringify(text)} is not a URL to crawl: ${parsed.refused}`);
@@ -45,7 +45,8 @@ export async function explain(
   const url = new IdentityRules(config.urls).apply(parsed);
   // With the overlay kademlia, only agents near the host know its owner.
   const order = orderOf(config, url.host);
-  const nearFirst = agents.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id));
+  const rank = ({ id }: AgentEntry) => (order.includes(id) ? order.indexOf(id) : order.length);
+  const nearFirst = whom.agents.toSorted((a, b) => rank(a) - rank(b));
   const source = await sourceFor(config, { ...whom, agents: nearFirst }, url, say);
   let report: UrlReport;
   try {

@@ -55,7 +55,8 @@ export async function sourceFor(
 interface Answer {
   /** The agent that was asked. */
   readonly by: string;
-  readonly owner: string;
+  /** Null if a look-up has not found it. */
+  readonly owner: string | null;
   /** Null if the owner did not answer in time. */
   readonly facts: Explanation | null;
 }

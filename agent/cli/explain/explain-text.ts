@@ -58,7 +58,8 @@ function factsOf(report: UrlReport): [string, string][] {
   const { identity, fetchUrl, host, owner, order, source, state, stored, foundAt } = report;
   const facts: [string, string][] = [['canonical', identity]];
   if (fetchUrl !== identity) facts.push(['requested as', fetchUrl]);
-  facts.push(['host', host], ['owner', `${owner ?? 'unknown'} (order: ${order.join(', ')})`]);
+  const listed = order.length > 0 ? ` (order: ${order.join(', ')})` : '';
+  facts.push(['host', host], ['owner', `${owner ?? 'unknown'}${listed}`]);
   facts.push(['source', sourceText(stored?.agent, source)]);
   facts.push(['state', stateText(report, state)]);
   if (stored?.wait) facts.push(['host waits', waitText(stored.wait)]);

@@ -15,9 +15,9 @@ import {
   startCommand,
   withEndpoints,
 } from '../common/load-config.ts';
-import { nextSteps } from '../common/next-steps.ts';
 import { durationText, print, say } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
+import { nextSteps } from '../query/next-steps.ts';
 import { type AgentExit, verdictOf } from './agent-exits.ts';
 import { AgentProcess } from './agent-process.ts';
 import {

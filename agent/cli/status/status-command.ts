@@ -1,10 +1,9 @@
-// `ubiring status`: asks one agent for the status of all members, or of its neighbours, and then the
-// agents that it does not know. Agents of the config that are not members are listed as well, so
+// `ubiring status`: asks one agent for the status of all members, or walks from agent to agent. Agents of the config that are not members are listed as well, so
 // that a missing agent is noticed.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
-import { askAround, askFirst, type ClusterAnswer } from '../common/ask.ts';
+import { askFirst, type ClusterAnswer } from '../common/ask.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import {
@@ -15,7 +14,6 @@ import {
   shownCrawl,
   startCommand,
 } from '../common/load-config.ts';
-import { nextSteps } from '../common/next-steps.ts';
 import {
   bytesText,
   count,
@@ -28,7 +26,9 @@ import {
   styled,
   type TableColumn,
 } from '../common/output.ts';
-import { agentsQuery } from '../common/query-examples.ts';
+import { type Walked, walk } from '../common/walk.ts';
+import { nextSteps } from '../query/next-steps.ts';
+import { agentsQuery } from '../query/query-examples.ts';
 import {
   type CheckedCompletion,
   checkedCompletion,
@@ -104,22 +104,24 @@ export async function status(
 /** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
 async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') return askFirst(asked(config), 'status');
-  const heard = (result: unknown) => (result as ClusterStatus).agents.map(({ id }) => id);
-  const { results, failures } = await askAround(asked(config), 'status', [], heard);
-  if (results.length === 0) return { ok: false, failures };
-  return { ok: true, by: '', result: joinedStatus(results as ClusterStatus[]) };
+  const walked = await walk(asked(config), { verb: 'status', args: [] });
+  if (walked.results.size === 0) return { ok: false, failures: walked.failures };
+  return { ok: true, by: '', result: walkedStatus(walked) };
 }
 
-/** Joins the responses of agents with different neighbours. */
-export function joinedStatus(parts: readonly ClusterStatus[]): ClusterStatus {
-  const agents = new Map(parts.flatMap((part) => part.agents.map((agent) => [agent.id, agent])));
-  const unreachable = new Set(parts.flatMap((part) => part.unreachable));
-  return {
-    agents: [...agents.values()],
-    unreachable: [...unreachable].filter((id) => !agents.has(id)),
-    // Neighbours exchange directives, so that all agents have the same.
-    orders: parts[0]?.orders ?? [],
-  };
+/** The status of the agents that a walk has reached. */
+export function walkedStatus({
+  results,
+  unreachable,
+  begins,
+}: Pick<Walked, 'results' | 'unreachable' | 'begins'>) {
+  const agents = [...results.values()] as AgentStatus[];
+  const [{ me, orders = [] } = { me: null }] = begins;
+  // The agent that answered first knows only the directives of its neighbours.
+  const digest = agents.find(({ id }) => id === me?.id)?.directives;
+  const same = agents.filter(({ directives }) => directives === digest).map(({ id }) => id);
+  const known = orders.map((one) => ({ ...one, applied: [...new Set([...one.applied, ...same])] }));
+  return { agents, unreachable, orders: known };
 }
 
 /** Agents that do not answer because they have left, according to the events of the others. */

@@ -1,18 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ClusterStatus, joinedStatus } from '../../../../agent/cli/status/status-command.ts';
+import { walkedStatus } from '../../../../agent/cli/status/status-command.ts';
+import type { WalkStep } from '../../../../agent/control/control.ts';
 
-const part = (agents: string[], unreachable: string[]) =>
-  ({ agents: agents.map((id) => ({ id })), unreachable, orders: [] }) as unknown as ClusterStatus;
-
-test('status: joins the answers of agents with different neighbours', () => {
-  const { agents, unreachable } = joinedStatus([
-    part(['a1', 'a2'], ['a3', 'a4']),
-    part(['a2', 'a3'], ['a4']),
-  ]);
+test('status: agents have the directives of an agent if their digests are the same', () => {
+  const agents = { a1: 'x', a2: 'x', a3: 'y' };
+  const orders = [{ kind: 'pause', host: '', value: 1, by: 'a4', applied: ['a1', 'a4'] }];
+  const { agents: answered, ...status } = walkedStatus({
+    results: new Map(Object.entries(agents).map(([id, directives]) => [id, { id, directives }])),
+    unreachable: ['a5'],
+    begins: [{ me: { id: 'a1' }, orders } as unknown as WalkStep],
+  });
   assert.deepEqual(
-    agents.map(({ id }) => id),
+    answered.map(({ id }) => id),
     ['a1', 'a2', 'a3'],
   );
-  assert.deepEqual(unreachable, ['a4']);
+  assert.deepEqual(status.unreachable, ['a5']);
+  assert.deepEqual(
+    status.orders.map(({ applied }) => applied),
+    [['a1', 'a4', 'a2']],
+  );
 });

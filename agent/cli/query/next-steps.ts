@@ -1,8 +1,8 @@
 // The commands suggested to a user when a crawl has results.
 
 import type { Config } from '../../../config/config.ts';
-import { shownCrawl } from './load-config.ts';
-import { programName } from './output.ts';
+import { shownCrawl } from '../common/load-config.ts';
+import { programName } from '../common/output.ts';
 import { largestHostsQuery, statusesQuery } from './query-examples.ts';
 
 export function nextSteps(config: Config): string {

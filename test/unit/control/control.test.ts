@@ -1,0 +1,108 @@
+// Commands that agents forward, and the walk of a tool from agent to agent.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ControlParts, ControlRoom } from '../../../agent/control/control.ts';
+import type { MemberCard, Message } from '../../../agent/core/protocol/messages.ts';
+import type { ControlAnswer } from '../../../agent/messaging/control-desk.ts';
+
+const cardOf = (id: string): MemberCard => ({ id, inc: 1, capacity: 1, address: `tcp://${id}` });
+const SENDER = { address: 'tcp://x', fingerprintHash: 'same' };
+
+function roomOf(isPartial: boolean) {
+  const sent: { to: string; message: Message; isBrief: boolean }[] = [];
+  const did: string[] = [];
+  const timers: (() => void)[] = [];
+  const parts = {
+    id: 'me',
+    crawl: 'c',
+    whereabouts: {
+      ...{ isPartial, fingerprintHash: 'same', me: cardOf('me') },
+      members: () => [cardOf('m')],
+      contacts: () => [cardOf('k')],
+    },
+    status: () => ({ id: 'me' }),
+    directives: () => [],
+    stop: () => did.push('stop'),
+    send: (to: MemberCard, message: Message, isBrief = false) => {
+      sent.push({ to: `${to.id} ${to.address}`, message, isBrief });
+    },
+    forget: (id: string) => did.push(`forget ${id}`),
+    after: (_: number, act: () => void) => timers.push(act),
+  };
+  const room = new ControlRoom(parts as unknown as ControlParts);
+  const hear = (from: string, message: Message, to = 'me') =>
+    room.onMemberMessage({ from: { id: from, inc: 1 }, to: { id: to, inc: 1 }, message });
+  return { room, sent, did, timers, hear };
+}
+
+const STOP = { type: 'CONTROL', request: 7, verb: 'stop', args: [] } as const;
+
+describe('a command of an agent outside the view', () => {
+  it('is executed if the agent has the same settings and the view is partial', () => {
+    const { hear, did, sent } = roomOf(true);
+    hear('x', { ...STOP, sender: SENDER });
+    assert.deepEqual(did, ['stop']);
+    const [answer] = sent;
+    assert.deepEqual([answer?.to, answer?.isBrief], ['x tcp://x', true]);
+    assert.deepEqual(answer?.message, {
+      ...{ type: 'CONTROL_ACK', request: 7, ok: true },
+      result: { result: 'applied', members: [cardOf('m')], contacts: [cardOf('k')] },
+    });
+  });
+
+  it('is ignored if it is for another agent, or without the digest of the same settings', () => {
+    const { hear, did, sent } = roomOf(true);
+    hear('x', { ...STOP, sender: SENDER }, 'other');
+    hear('x', { ...STOP, sender: { ...SENDER, fingerprintHash: 'other' } });
+    hear('x', STOP);
+    assert.deepEqual([did, sent], [[], []]);
+  });
+
+  it('is ignored if the view is full', () => {
+    const { hear, did, sent } = roomOf(false);
+    hear('x', { ...STOP, sender: SENDER });
+    assert.deepEqual([did, sent], [[], []]);
+    hear('m', STOP);
+    assert.deepEqual(did, ['stop']);
+  });
+});
+
+describe('a step of a walk', () => {
+  const step = (room: ControlRoom, to: MemberCard[]) => {
+    const answers: ControlAnswer[] = [];
+    const command = { verb: 'stop', args: [], crawl: 'c', to } as const;
+    room.onCommand(command, (answer) => answers.push(answer));
+    return answers;
+  };
+
+  it('names the agents that the asked agents know, and those that are silent', () => {
+    const { room, hear, did, timers } = roomOf(true);
+    const answers = step(room, ['m', 'k', 'gone'].map(cardOf));
+    const its = { members: [{ ...cardOf('k'), inc: 2 }], contacts: [cardOf('z')] };
+    hear('k', { type: 'CONTROL_ACK', request: 1, ok: true, result: { result: 'applied', ...its } });
+    hear('m', { type: 'CONTROL_ACK', request: 1, ok: true, result: { result: 'applied' } });
+    assert.deepEqual(answers, []);
+    for (const act of timers) act();
+    // Links to agents outside the view are closed.
+    assert.deepEqual(did, ['forget k', 'forget gone']);
+    assert.deepEqual(answers, [
+      {
+        ok: true,
+        result: {
+          ...{ me: cardOf('me'), silent: ['gone'], results: { k: 'applied', m: 'applied' } },
+          members: [cardOf('m'), { ...cardOf('k'), inc: 2 }],
+          contacts: [cardOf('k'), cardOf('z')],
+        },
+      },
+    ]);
+  });
+
+  it('stops the asked agent only if it is named', () => {
+    const { room, did } = roomOf(true);
+    assert.equal(step(room, []).length, 1);
+    assert.deepEqual(did, []);
+    assert.equal(step(room, [cardOf('me')]).length, 1);
+    assert.deepEqual(did, ['stop']);
+  });
+});
