@@ -145,8 +145,8 @@ export class ControlRoom {
     const { id, whereabouts } = this.#p;
     const { me, fingerprintHash } = whereabouts;
     const sender = { address: me.address, fingerprintHash };
-    const others = to.filter((card) => card.id !== id);
-    const isMine = others.length < to.length;
+    const isMine = to.some((card) => card.id === id);
+    const others = to.filter((card) => card.id !== id).flatMap((card) => this.#reached(card));
     this.#forwarding.send(others, { verb, args, sender }, (answers, silent) => {
       const results = new Map<string, unknown>();
       const known = [this.#acquaintances()];
@@ -174,6 +174,13 @@ export class ControlRoom {
         step({ order: directiveText(receipt.directive) });
       });
     });
+  }
+
+  /** A claim of others must not redirect the link to a member, nor lead to a socket file. */
+  #reached(card: MemberCard): MemberCard[] {
+    const member = this.#members().find(({ id }) => id === card.id);
+    if (member) return [member];
+    return card.address.startsWith('tcp://') ? [card] : [];
   }
 
   #acquaintances(): Acquaintances {
@@ -263,16 +270,24 @@ export class ControlRoom {
   /** @param member - the sender; undefined: it is not in view */
   #onForwarded({ from, to }: Envelope, member: MemberCard | undefined, message: Control): void {
     const { request, verb, args, sender } = message;
-    const { whereabouts, id, send } = this.#p;
-    const isAgreeing = sender?.fingerprintHash === whereabouts.fingerprintHash;
-    // In a partial view the sender may not be known, but it has the settings of this cluster.
-    const isAdmitted = whereabouts.isPartial && isAgreeing && to.id === id;
-    if (!member && !(isAdmitted && sender)) return;
-    const card = member ?? { ...from, capacity: 1, address: sender!.address };
+    const card = member ?? this.#stranger(from, to, sender);
+    if (!card) return;
     this.#execute(verb, args, (result) => {
       const answer = sender ? { result, ...this.#acquaintances() } : result;
-      send(card, { type: 'CONTROL_ACK', request, ok: true, result: answer }, !member);
+      this.#p.send(card, { type: 'CONTROL_ACK', request, ok: true, result: answer }, !member);
     });
+  }
+
+  /** In a partial view the sender may not be known, but it has the settings of this cluster. */
+  #stranger(
+    from: Envelope['from'],
+    to: Envelope['to'],
+    sender: Control['sender'],
+  ): MemberCard | undefined {
+    const { isPartial, fingerprintHash } = this.#p.whereabouts;
+    if (!isPartial || to.id !== this.#p.id) return undefined;
+    if (sender?.fingerprintHash !== fingerprintHash) return undefined;
+    return this.#reached({ ...from, capacity: 1, address: sender.address })[0];
   }
 
   /** Executes a forwarded command at this agent. */

@@ -105,6 +105,8 @@ class Course {
 
   /** Members come first: they answer, while a contact that is gone costs the time of an answer. */
   #next(asked: ReadonlySet<string>): MemberCard[] {
+    const { only } = this.#errand;
+    if (only?.every((id) => this.visited.has(id))) return [];
     const left = [...this.#cards.values()].filter((card) => {
       return !this.visited.has(card.id) && !asked.has(nameOf(card));
     });

@@ -56,6 +56,7 @@ describe('a command of an agent outside the view', () => {
     hear('x', { ...STOP, sender: SENDER }, 'other');
     hear('x', { ...STOP, sender: { ...SENDER, fingerprintHash: 'other' } });
     hear('x', STOP);
+    hear('x', { ...STOP, sender: { ...SENDER, address: 'ipc:///x' } });
     assert.deepEqual([did, sent], [[], []]);
   });
 
@@ -96,6 +97,18 @@ describe('a step of a walk', () => {
         },
       },
     ]);
+  });
+
+  it('reaches a member at its own address, and no socket files', () => {
+    const { room, sent } = roomOf(true);
+    step(room, [
+      { ...cardOf('m'), address: 'tcp://elsewhere' },
+      { ...cardOf('k'), address: 'ipc:///k' },
+    ]);
+    assert.deepEqual(
+      sent.map(({ to }) => to),
+      ['m tcp://m'],
+    );
   });
 
   it('stops the asked agent only if it is named', () => {
