@@ -82,6 +82,8 @@ export interface AgentOptions {
   readonly refresh?: number | undefined;
   /** Agents that must join before the crawl begins; without them the agent exits with 5. */
   readonly awaits?: readonly string[];
+  /** The members at the end of the crawl, to tell it to agents that were away; absent: no end. */
+  readonly completedBy?: readonly string[] | undefined;
   /** Awaited at the exit, before another process can lock the state. Must not reject. */
   readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
 }
@@ -414,9 +416,12 @@ class Agent implements RunningAgent {
     this.#transport.send(to, { from, to: { id: to.id, inc: to.inc }, message }, 'control', isBrief);
   }
 
-  /** After a stall, or without members, the agent may learn from disk that the crawl is complete. */
+  /**
+   * After a stall, or without members, the agent may learn from disk that the crawl is complete. One
+   * that tells others of the end knew this when it started, and may have got work since.
+   */
   #onWoke(): void {
-    if (isComplete(this.#p.config)) {
+    if (isComplete(this.#p.config) && !this.#p.completedBy) {
       void this.#end({ code: 0, reason: 'the other agents have completed the crawl' });
     }
   }
@@ -459,10 +464,14 @@ class Agent implements RunningAgent {
   }
 
   /** @param more - additional fields of the last log line; null if the caller reports the exit */
-  async #end({ code, reason, left }: End, more: object | null = {}): Promise<void> {
+  async #end({ code, reason, left, members }: End, more: object | null = {}): Promise<void> {
     if (this.#isShuttingDown) return;
     this.#isShuttingDown = true;
-    const end = { code, reason, ...(code === 0 && !left && { completion: this.#completion() }) };
+    const end = {
+      code,
+      reason,
+      ...(code === 0 && !left && { completion: this.#completion(members) }),
+    };
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
@@ -478,10 +487,10 @@ class Agent implements RunningAgent {
     this.#exit.resolve(end);
   }
 
-  #completion(): NonNullable<AgentEnd['completion']> {
-    const { members } = this.#core.snapshot(systemClock.now());
+  #completion(members: readonly string[] | undefined): NonNullable<AgentEnd['completion']> {
+    const known = () => this.#core.snapshot(systemClock.now()).members.map(({ id }) => id);
     const round = this.#store.round();
-    const agents = [this.#p.entry.id, ...members.map(({ id }) => id)].sort();
+    const agents = members ?? [this.#p.entry.id, ...known()].sort();
     return { agents, ...(round > 0 && { round }) };
   }
 

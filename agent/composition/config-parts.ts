@@ -32,8 +32,9 @@ export function settingsOf(parts: {
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
   readonly awaits?: readonly string[];
+  readonly completedBy?: readonly string[] | undefined;
 }): PlainSettings {
-  const { config, entry, agents, awaits = [] } = parts;
+  const { config, entry, agents, awaits = [], completedBy } = parts;
   const { backups, quorum, failureDetector } = config.cluster;
   const versions = { protocol: PROTOCOL_VERSION, canonicalForm: CANONICAL_FORM_VERSION };
   const fingerprint = fingerprintOf(config, versions);
@@ -43,6 +44,7 @@ export function settingsOf(parts: {
     address: entry.address,
     configured: agents.map(({ id, address }) => ({ id, address })),
     awaits: awaits.filter((id) => id !== entry.id),
+    ...(completedBy && { completedBy }),
     backups,
     quorum,
     ...failureDetector,

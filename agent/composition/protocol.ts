@@ -21,6 +21,7 @@ export interface ProtocolParts {
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
   readonly awaits?: readonly string[];
+  readonly completedBy?: readonly string[] | undefined;
   readonly state: { readonly db: Connection };
 }
 
@@ -36,7 +37,8 @@ export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effect
     hostOf: (url) => splitIdentity(url)?.host ?? null,
     admit: admission({ ...config.limits, everyPort: config.http.allowPrivateAddresses }),
     inScope: (host, item) => scope.admits(host, item),
-    seeds,
+    // A crawl that has ended knows all seeds, but not each agent does.
+    seeds: parts.completedBy ? [] : seeds,
     directives: new DirectiveTable(parts.state.db),
     visits: (right, directives, events, budgets, asks) =>
       new Visits({

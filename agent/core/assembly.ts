@@ -20,6 +20,7 @@ import { FetchRight } from './hand-off/fetch-right.ts';
 import { HandOff } from './hand-off/hand-off.ts';
 import { Completion } from './lifecycle/completion.ts';
 import { JoinWait } from './lifecycle/join-wait.ts';
+import { QuorumWait } from './lifecycle/quorum-wait.ts';
 import { Shutdown } from './lifecycle/shutdown.ts';
 import { Gate } from './membership/gate.ts';
 import { type Changes, Membership } from './membership/membership.ts';
@@ -119,7 +120,8 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const crawl = assembleCrawl(parts, hooks, members, hosts, visits);
   const { settings, effects } = parts;
   const joinWait = new JoinWait({ ...members, settings, effects, shutdown: crawl.shutdown });
-  return Object.assign(members, hosts, crawl, { joinWait });
+  const quorumWait = new QuorumWait({ ...members, settings, effects, right, ...crawl });
+  return Object.assign(members, hosts, crawl, { joinWait, quorumWait });
 }
 
 /** Which agents are alive, and how they are reached. */

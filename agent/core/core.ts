@@ -119,6 +119,7 @@ export class Core {
       { pump: (now) => now.mono - this.#heartbeatAt >= this.#beatAfterMs && this.#beat(now) },
       p.completion,
       shutdown,
+      p.quorumWait,
     ];
   }
 
@@ -167,7 +168,7 @@ export class Core {
         this.#p.operator.onDirectives(from.id, message.orders, now);
         return this.#p.membership.onWelcome(from.id, message, now);
       case 'COMPLETE':
-        return this.#p.shutdown.onComplete(from.id, message.covers);
+        return this.#p.shutdown.onComplete(from.id, message);
       case 'ROBOTS_ASK':
       case 'ROBOTS_TOLD':
         return this.#p.asks.onMessage(from.id, message, now);

@@ -15,7 +15,7 @@ export interface CoreSnapshot {
   readonly id: AgentId;
   readonly incarnation: Incarnation;
   readonly joined: boolean;
-  /** Why this agent has not joined although it has waited. */
+  /** Why this agent has not joined, or may not crawl; completes *this agent ...*. */
   readonly waits?: string;
   readonly lifecycle: LifecycleState['kind'];
   readonly idle: boolean;
@@ -67,9 +67,10 @@ export function snapshotOf(
   { id, idle }: Pick<CoreSnapshot, 'id' | 'idle'>,
   now: Instant,
 ): CoreSnapshot {
-  const { view, settlement, joinWait } = parts;
+  const { view, settlement, joinWait, quorumWait } = parts;
+  const waits = joinWait.reason ?? quorumWait.reason;
   return {
-    ...{ id, idle, ...(joinWait.reason !== null && { waits: joinWait.reason }) },
+    ...{ id, idle, ...(waits !== null && { waits }) },
     incarnation: parts.outbound.inc,
     joined: view.joined,
     lifecycle: parts.shutdown.state,

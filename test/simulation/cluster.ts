@@ -114,14 +114,13 @@ export class Cluster {
     return this.#o.rate?.(id) ?? 1;
   }
 
-  /** Starts a process of the agent on its existing disk, or on a new disk if it has none. */
-  start(id: AgentId): void {
-    const hostDelayMs = this.delayMs;
+  /** Starts a process on the agent's disk, or on a new one if it has none. `completedBy`: rule 14. */
+  start(id: AgentId, completedBy?: readonly AgentId[]): void {
     const disk = this.disks.get(id) ?? { db: openInMemory(), image: null, watched: false };
     this.disks.set(id, disk);
-    const parts = processOf(disk, this.#settings(id), {
-      hostDelayMs,
-      seeds: this.#o.seeds.map((url) => ({ url, depth: 0 })),
+    const parts = processOf(disk, this.#settings(id, completedBy), {
+      hostDelayMs: this.delayMs,
+      seeds: completedBy ? [] : this.#o.seeds.map((url) => ({ url, depth: 0 })),
       sliceUnits: this.#o.sliceUnits ?? SLICE_UNITS,
       scope: this.scope,
       kademlia: this.#o.kademlia ?? null,
@@ -139,10 +138,10 @@ export class Cluster {
     for (const id of this.#o.ids) this.start(id);
   }
 
-  #settings(id: AgentId): CoreSettings {
+  #settings(id: AgentId, completedBy: readonly AgentId[] = []): CoreSettings {
     const known = this.#o.kademlia ? [...new Set([id, ...this.#o.kademlia.contacts])] : this.#o.ids;
     return {
-      id,
+      ...{ id, completedBy },
       capacity: 1,
       address: this.places.of(id),
       configured: known.map((name) => {
@@ -357,7 +356,7 @@ export class Cluster {
       case 'tell':
         return effect.tell();
       case 'end':
-        agent.end = { ...effect, at: this.now, members: this.knownTo(agent.id) };
+        agent.end = { ...effect, at: this.now, view: this.knownTo(agent.id) };
         return;
       default:
     }

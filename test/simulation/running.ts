@@ -40,8 +40,8 @@ export interface Running {
   /** The agent wakes from a stall: timers run before it reads its sockets. */
   readsLater: boolean;
   alive: boolean;
-  /** `members`: the view of the agent, itself included. */
-  end: (End & { at: number; members: readonly AgentId[] }) | null;
+  /** `view`: that of the agent, itself included. */
+  end: (End & { at: number; view: readonly AgentId[] }) | null;
   readonly open: Map<number, OpenRequest>;
   /** Due time of the next turn. Earlier entries of the event heap are void. */
   turnAt: number;

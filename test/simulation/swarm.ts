@@ -71,6 +71,8 @@ export function runSwarm(seed: number, kind: Kind, overlay: OverlayName = 'ring'
   cluster.run(SPAN_MS);
   heal(plan);
   const healedAt = cluster.now;
+  const isSlow = cluster.ipDelayMs > 0 || kind === 'waits';
+  const endMs = isSlow ? SERIAL_END_MS : END_MS;
   try {
     cluster.runUntil(
       'all have ended',
@@ -78,8 +80,6 @@ export function runSwarm(seed: number, kind: Kind, overlay: OverlayName = 'ring'
       END_MS,
     );
     violations.push(...agreement(plan));
-    const isSlow = cluster.ipDelayMs > 0 || kind === 'waits';
-    const endMs = isSlow ? SERIAL_END_MS : END_MS;
     cluster.runUntil('all have ended', () => mustStillEnd(plan).length === 0, endMs);
   } catch (error) {
     violations.push(`no end: ${(error as Error).message}`);
@@ -91,6 +91,7 @@ export function runSwarm(seed: number, kind: Kind, overlay: OverlayName = 'ring'
     ...cluster.heavy,
     ...check(plan, incarnations.count),
   );
+  if (violations.length === 0) violations.push(...endsOfLate(plan, endMs));
   cluster.close();
   return { seed, violations, requests: cluster.log.length, tookMs: cluster.now - healedAt };
 }
@@ -165,13 +166,47 @@ function disputes(cluster: Plan['cluster']): string[] {
 }
 
 /**
- * Under `majority` an agent that was absent when the others ended finds no majority any more and
- * waits for ever, so it need not end.
+ * Under `majority` an agent that was absent when the others ended finds no majority any more, so it
+ * need not end before they are started again (`endsOfLate`).
  */
 function mustStillEnd(plan: Plan): readonly AgentId[] {
   const living = plan.cluster.living().map((a) => a.id);
   const enough = living.length * 2 > plan.ids.length || !anyEnded(plan);
   return plan.quorum === 'majority' && !enough ? [] : living;
+}
+
+/**
+ * Under `majority`, starts the agents that were absent at the end, and again, one after the other,
+ * those that have ended: all must end, and no work of the late ones may be lost.
+ */
+function endsOfLate(plan: Plan, endMs: number): string[] {
+  const { cluster, quorum, away, ids } = plan;
+  if (quorum !== 'majority') return [];
+  const here = ids.filter((id) => !away.has(id));
+  // Agents that linger end first.
+  cluster.run(AGREE_MS);
+  const finished = here.flatMap((id) => {
+    const end = cluster.agents.get(id)?.end;
+    return end?.code === 0 ? [{ id, completedBy: end.members! }] : [];
+  });
+  if ([0, here.length].includes(finished.length)) return [];
+  for (const id of here) {
+    if (plan.down.has(id)) restart(plan, id);
+    else if (!cluster.agents.has(id)) cluster.start(id);
+  }
+  for (const { id, completedBy } of finished) {
+    if (cluster.living().length === 0) break;
+    cluster.start(id, completedBy);
+    cluster.run(AGREE_MS);
+  }
+  try {
+    cluster.runUntil('the late agents have ended', () => cluster.living().length === 0, endMs);
+  } catch (error) {
+    return [`no end after the end: ${(error as Error).message}`];
+  }
+  const isExcused = plan.spent || plan.pagesMax !== null;
+  const lost = isExcused ? [] : missing(cluster.log, cluster.web.keys());
+  return [...cluster.impolite(TOLERANCE_SHARE * cluster.delayMs), ...lost];
 }
 
 function check(plan: Plan, incarnations: number): string[] {
@@ -255,7 +290,7 @@ function absent(plan: Plan): AgentId[] {
  * Whether the agent was present at the agreement on the end, and still when the first agent ended.
  */
 function wasThere(plan: Plan, id: AgentId): boolean {
-  const members = endedFirst(plan)?.members ?? plan.ids;
+  const members = endedFirst(plan)?.view ?? plan.ids;
   return members.includes(id) && plan.completeBy.includes(id);
 }
 
@@ -271,7 +306,7 @@ function endedFirst({ cluster, away }: Plan) {
 /** Checks the copies as the first agents to end left them. */
 function checkCopies(plan: Plan): string[] {
   const { cluster, away, ids, backups } = plan;
-  const members = endedFirst(plan)?.members;
+  const members = endedFirst(plan)?.view;
   if (!members) return [];
   // Agents that were absent then continue, or have continued, and move their rows.
   if (ids.some((id) => !away.has(id) && !wasThere(plan, id))) return [];

@@ -17,7 +17,7 @@ import { say } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
 import { isLocked } from '../common/running.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
-import { removeCompletion } from '../state-files/completion-file.ts';
+import { awayAtEnd, awayText, removeCompletion } from '../state-files/completion-file.ts';
 import { openWork } from '../state-files/left-out.ts';
 import { openWorkText } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
@@ -76,7 +76,8 @@ export async function agentCommand(
   // Only a warning: the other agents may be started next.
   const open = openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
-  return runAgent({ ...start, awaits: past.awaits }, { signals, launched: false });
+  const { awaits, completedBy } = past;
+  return runAgent({ ...start, awaits, completedBy }, { signals, launched: false });
 }
 
 /** Why the agent cannot use its allocated port; null if it can, runs already, or has none. */
@@ -90,6 +91,13 @@ async function portTaken(config: Config, id: string): Promise<string | null> {
   return `${ports.taken.join('\n')}; ${remedy}`;
 }
 
+/** How an agent of an earlier crawl starts. */
+interface Past {
+  readonly ok: true;
+  readonly awaits: readonly string[];
+  readonly completedBy?: readonly string[];
+}
+
 /**
  * Deletes the completion record if the state files no longer match it, or if --repair was given.
  * The agent must then meet the agents that completed the crawl before it crawls: they have the
@@ -99,15 +107,20 @@ async function pastEnd(
   config: ResolvedConfig,
   id: string,
   asked: boolean,
-): Promise<Extract<Repair, { ok: false }> | { readonly ok: true; readonly awaits: string[] }> {
+): Promise<Extract<Repair, { ok: false }> | Past> {
   const directory = path.join(config.agent.dataDir, id);
   if (asked) markSuspect(directory);
   const completion = checkedCompletion(config, [id]);
   const ids = config.cluster.agents.map((agent) => agent.id);
   const repair = repairOf(config, completion, { ids, local: ids, asked });
   if (!repair.ok) return repair;
-  const isOver = completion.kind === 'complete' && !asked;
-  if (isOver || !('note' in completion)) return { ok: true, awaits: [] };
+  if (completion.kind === 'complete' && !asked) {
+    const away = awayAtEnd(config, completion.note);
+    if (away.length === 0) return { ok: true, awaits: [] };
+    say(`${id}: ${awayText(away)}`);
+    return { ok: true, awaits: [], completedBy: completion.note.agents };
+  }
+  if (!('note' in completion)) return { ok: true, awaits: [] };
   const changes = completion.kind === 'changed' ? ['the crawl continues:', ...completion.why] : [];
   const awaits = completion.note.agents.filter((agent) => agent !== id && ids.includes(agent));
   for (const note of [...changes, ...repair.notes]) say(note);

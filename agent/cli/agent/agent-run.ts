@@ -28,6 +28,8 @@ export interface AgentStart {
   readonly refresh?: number | undefined;
   /** Agents that it must meet before it crawls, because a state is restored from their copies. */
   readonly awaits?: readonly string[];
+  /** The members at the end of the crawl: the agent tells it to agents that were away. */
+  readonly completedBy?: readonly string[] | undefined;
 }
 
 /** Runs the agent until it ends. A launched agent prints nothing: its launch reports the end. */
@@ -35,7 +37,7 @@ export async function runAgent(
   start: AgentStart,
   { signals, launched }: { readonly signals: ProcessSignals; readonly launched: boolean },
 ): Promise<ExitCode> {
-  const { config, id, refresh } = start;
+  const { config, id, refresh, completedBy } = start;
   keepYoung();
   // Imported late, because it takes long: signals are handled by now.
   const { isComplete } = await import('../../composition/agent-end.ts');
@@ -43,7 +45,7 @@ export async function runAgent(
     // The record is of an earlier round. It is replaced, because an agent that rejoins after
     // a stall would take it for the end of this round. `launch` has already done so for its agents.
     writeRefreshing(config, refresh, wallMs());
-  } else if (isComplete(config)) {
+  } else if (isComplete(config) && !completedBy) {
     const reason =
       'the crawl is complete already; launch --refresh requests its pages again, --fresh starts over';
     if (!launched) say(`${id}: ${reason}`);

@@ -142,7 +142,7 @@ async function printed(text: string): Promise<void> {
   clearTimeout(late);
 }
 
-interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits'> {
+interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits' | 'completedBy'> {
   readonly config: ResolvedConfig;
   /** Whether agents that die are restarted. */
   readonly restart: boolean;
@@ -179,8 +179,8 @@ class Launch {
   }
 
   #start(id: string): AgentProcess {
-    const { config, round, awaits } = this.#options;
-    const start = { config, id, refresh: round ?? undefined, awaits };
+    const { config, round, awaits, completedBy } = this.#options;
+    const start = { config, id, refresh: round ?? undefined, awaits, completedBy };
     return new AgentProcess(start, (agent) => this.#onEnd(agent));
   }
 

@@ -18,6 +18,9 @@ import { programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
 import {
+  awayAtEnd,
+  awayText,
+  type CompletionNote,
   readCompletion,
   removeCompletion,
   writeRefreshing,
@@ -53,6 +56,8 @@ export interface Start {
   readonly round: number | null;
   /** Agents that must meet before any of them crawls; usually empty. */
   readonly awaits: readonly string[];
+  /** The members at the end of the crawl, if the agents are only to tell it to others. */
+  readonly completedBy?: readonly string[];
 }
 
 export type Judgement =
@@ -83,9 +88,7 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
     return { kind: 'refused', code: 4, message: `${completion.why}; move it away` };
   }
   if (completion.kind === 'complete' && !flags.refresh && !flags.repair) {
-    const message =
-      'the crawl is complete already; --refresh requests its pages again, --fresh starts over';
-    return { kind: 'complete', message, notes };
+    return overOrTold(config, completion.note, { ids, notes });
   }
   const { leftOut, unknown } = compareStates(config.agent.dataDir, config.name, ids);
   if (leftOut.length > 0) {
@@ -97,6 +100,22 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   if (!repair.ok) return { kind: 'refused', code: 4, message: repair.message };
   notes.push(...unknown, ...completionNotes(completion, flags), ...repair.notes);
   return { kind: 'start', ids, notes, round: roundOf(completion, flags), awaits: repair.awaits };
+}
+
+/** The agents of a complete crawl are started only to tell it to agents that were away. */
+function overOrTold(
+  config: Config,
+  note: CompletionNote,
+  { ids, notes }: Pick<Start, 'ids' | 'notes'>,
+): Judgement {
+  const away = awayAtEnd(config, note);
+  if (away.length === 0) {
+    const message =
+      'the crawl is complete already; --refresh requests its pages again, --fresh starts over';
+    return { kind: 'complete', message, notes };
+  }
+  const told = { round: null, awaits: [], completedBy: note.agents };
+  return { kind: 'start', ids, notes: [...notes, awayText(away)], ...told };
 }
 
 function completionNotes(completion: CheckedCompletion, flags: PlanFlags): string[] {
@@ -144,7 +163,7 @@ export function prepareLaunch(
     // At its next start each agent checks its whole state file, whatever its size.
     if (repair) for (const directory of directoriesOf(config, start)) markSuspect(directory);
     if (start.round !== null) writeRefreshing(config, start.round, wallMs());
-    else if (readCompletion(config).kind !== 'none') removeCompletion(config);
+    else if (!start.completedBy && readCompletion(config).kind !== 'none') removeCompletion(config);
   } catch (error) {
     return { kind: 'refused', ...cannotWrite(`in ${dataDir}`, error) };
   }

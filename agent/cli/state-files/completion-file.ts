@@ -5,7 +5,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Config } from '../../../config/config.ts';
+import { type Config, membersOf } from '../../../config/config.ts';
 import { readText } from '../../../config/file/read-text.ts';
 import { crawlKey } from '../../../config/fingerprint.ts';
 import { openStateFiles } from '../common/query-files.ts';
@@ -89,8 +89,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Records that the crawl is complete, unless an agent of this directory has already recorded it.
- * Also records nothing if the state of an agent outside `what.agents` has queued URLs that no
+ * Records that the crawl is complete, unless an agent of this directory has already recorded it with
+ * all members. Also records nothing if the state of an agent outside `what.agents` has queued URLs that no
  * member knows.
  *
  * @returns these states
@@ -100,9 +100,11 @@ export function recordCompletion(
   what: Omit<CompletionNote, 'crawl' | 'states'>,
 ): readonly LeftOut[] {
   const known = readCompletion(config);
-  if (known.kind === 'complete' && known.note.round === what.round) return [];
+  const isKnown = known.kind === 'complete' && known.note.round === what.round;
+  const recorded = isKnown ? known.note.agents : [];
+  if (isKnown && what.agents.every((agent) => recorded.includes(agent))) return [];
   const { dataDir } = config.agent;
-  const agents = membersAtEnd(config, what.agents);
+  const agents = membersAtEnd(config, [...new Set([...recorded, ...what.agents])].sort());
   // A running agent may not be a member: it has just started, or receives no messages.
   const open = openWork(dataDir, config.name, agents, { runningToo: true });
   if (open.length > 0) return open;
@@ -112,6 +114,20 @@ export function recordCompletion(
   });
   write(config, { crawl: crawlKey(config), ...what, agents, states: Object.fromEntries(states) });
   return [];
+}
+
+/**
+ * The agents of other machines that were away at the end of the crawl and wait for ever unless they
+ * are told (PROTOCOL rule 14). Under `quorum: none` an agent ends alone.
+ */
+export function awayAtEnd(config: Config, { agents }: CompletionNote): readonly string[] {
+  if (config.cluster.quorum !== 'majority') return [];
+  const isHere = (id: string) => fs.existsSync(path.join(config.agent.dataDir, id));
+  return membersOf(config).flatMap(({ id }) => (agents.includes(id) || isHere(id) ? [] : [id]));
+}
+
+export function awayText(away: readonly string[]): string {
+  return `the crawl is complete; starts to tell ${away.join(', ')}, which did not see its end`;
 }
 
 /** With the overlay kademlia an agent knows only its neighbours; the state files name the others. */

@@ -195,7 +195,7 @@ export function statusText({ agents, orders = [] }: ClusterStatus): string {
 /** Why agents have not joined; null: all have, or will soon. */
 function joinsText(agents: readonly AgentStatus[]): string | null {
   const lines = agents.flatMap(({ id, waits }) => {
-    return waits === undefined ? [] : [printable(`${id} has not joined: ${waits}`)];
+    return waits === undefined ? [] : [printable(`${id} ${waits}`)];
   });
   return lines.length === 0 ? null : lines.join('\n');
 }

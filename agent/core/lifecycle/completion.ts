@@ -2,7 +2,7 @@
 // send or to wait for; any activity ends its idle period. Heartbeats carry the counter at which the
 // period began. If all agents are idle with the same view, and each one's latest heartbeat has news of
 // every other from that other's idle period, all periods overlap in an instant without messages that
-// matter.
+// matter. Under `majority`, the members of an earlier end count although they have exited.
 
 import type { Overlay } from '../membership/overlay.ts';
 import type { Member, View } from '../membership/view.ts';
@@ -16,11 +16,17 @@ export class Completion implements Part {
   readonly #overlay: Pick<Overlay, 'isPartial' | 'tree'>;
   #idle = false;
   #idleSince = 0;
+  /** Members at the end, for agents that were away. Filled by `learn`. Bound: the config. */
+  #ended: ReadonlySet<AgentId>;
+  /** No majority has been in view since that end, so nothing has been requested since. */
+  #isEndValid: boolean;
 
   constructor(settings: CoreSettings, view: View, overlay: Pick<Overlay, 'isPartial' | 'tree'>) {
     this.#overlay = overlay;
     this.#settings = settings;
     this.#view = view;
+    this.#ended = new Set(settings.completedBy);
+    this.#isEndValid = this.#ended.size > 0;
   }
 
   reset(): void {
@@ -29,6 +35,25 @@ export class Completion implements Part {
   }
 
   viewChanged(): void {
+    this.activity();
+    if (this.#isMajority(this.#present())) this.#isEndValid = false;
+  }
+
+  /** All members of the cluster that have taken part in the end, this agent included. */
+  get members(): readonly AgentId[] {
+    return [...new Set([...this.#present(), ...this.#ended])].sort();
+  }
+
+  /** A member reports the end of the crawl, with its `members`. */
+  learn(members: readonly AgentId[]): void {
+    const named = this.#settings.configured.filter(({ id }) => members.includes(id));
+    this.#ended = new Set([...this.#ended, ...named.map(({ id }) => id)]);
+    this.#isEndValid = !this.#isMajority(this.#present());
+  }
+
+  /** The crawl must continue: an earlier end does not cover what has been ordered since. */
+  reopened(): void {
+    this.#isEndValid = false;
     this.activity();
   }
 
@@ -57,7 +82,7 @@ export class Completion implements Part {
     if (!isIdle || !this.#idle) return false;
     if (this.#overlay.isPartial) return this.#overlay.tree.isComplete;
     const members = [...this.#view.members()];
-    if (this.#settings.quorum === 'majority' && !this.#isMajority(members)) return false;
+    if (this.#settings.quorum === 'majority' && !this.hasMajority) return false;
     const hash = this.#view.hash(inc);
     return members.every((x) => {
       const last = x.lastHeartbeat;
@@ -66,8 +91,17 @@ export class Completion implements Part {
     });
   }
 
-  #isMajority(members: readonly Member[]): boolean {
-    const present = new Set([this.#settings.id, ...members.map((m) => m.card.id)]);
+  /** Whether more than half of the configured agents are in view or have taken part in the end. */
+  get hasMajority(): boolean {
+    return this.#isMajority(this.#isEndValid ? this.members : this.#present());
+  }
+
+  #present(): readonly AgentId[] {
+    return [this.#settings.id, ...[...this.#view.members()].map(({ card }) => card.id)];
+  }
+
+  #isMajority(ids: readonly AgentId[]): boolean {
+    const present = new Set(ids);
     const votes = this.#settings.configured.filter(({ id }) => present.has(id)).length;
     return votes * 2 > this.#settings.configured.length;
   }

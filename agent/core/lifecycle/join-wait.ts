@@ -10,13 +10,10 @@ import type { Effects } from '../protocol/effects.ts';
 import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Shutdown } from './shutdown.ts';
+import { WaitWarning } from './wait-warning.ts';
 
 /** Milliseconds that a start waits for agents it must meet; they may be started one by one. */
 const AWAIT_MS_MAX = 60_000;
-/** An agent that runs answers within milliseconds. */
-const WARN_AFTER_MS = 5_000;
-/** Each interval is twice as long as the one before, up to this. */
-const WARN_EVERY_MS_MAX = 600_000;
 
 interface JoinWaitParts {
   readonly settings: Pick<CoreSettings, 'suspectAfterMs'>;
@@ -32,31 +29,28 @@ export class JoinWait implements Part {
   #startAt = 0;
   /** The last time at which an agent was in view. */
   #metAt = 0;
-  #warnAt = 0;
-  #everyMs = 0;
   #joinedOnce = false;
-  #reason: string | null = null;
+  readonly #warning: WaitWarning;
 
   constructor(parts: JoinWaitParts) {
     this.#p = parts;
+    this.#warning = new WaitWarning(parts.effects, parts.settings.suspectAfterMs);
   }
 
   reset(now: Instant): void {
     this.#startAt = now.mono;
     this.#metAt = now.mono;
-    this.#reason = null;
-    this.#everyMs = Math.min(WARN_AFTER_MS, this.#p.settings.suspectAfterMs);
-    this.#warnAt = now.mono + this.#everyMs;
+    this.#warning.begin(now.mono);
   }
 
   joined(): void {
     this.#joinedOnce = true;
-    this.#reason = null;
+    this.#warning.end();
   }
 
   /** Why this agent has not joined; null: it has, or it has not waited for long. */
   get reason(): string | null {
-    return this.#reason;
+    return this.#warning.reason;
   }
 
   /** Called in each turn in which this agent cannot join. */
@@ -66,8 +60,7 @@ export class JoinWait implements Part {
     if (overlay.mayBeFirst) return;
     if (view.size > 0) this.#metAt = mono;
     const reason = this.#reasonAt(mono);
-    if (reason === null) this.#reason = null;
-    else if (mono >= this.#warnAt) this.#warn(reason, mono);
+    this.#warning.goesOn(reason === null ? null : `has not joined: ${reason}`, mono);
     // An agent that has joined before has hosts and pages, and its network may be back later.
     if (this.#joinedOnce || mono - this.#metAt < AWAIT_MS_MAX) return;
     this.#p.shutdown.end(5, `waited ${AWAIT_MS_MAX / 1000} s: ${this.#nobody()}`);
@@ -97,15 +90,6 @@ export class JoinWait implements Part {
 
   #contacts(): string {
     return this.#p.overlay.entries.contacts.join(', ');
-  }
-
-  #warn(reason: string, mono: number): void {
-    this.#reason = reason;
-    this.#warnAt = mono + this.#everyMs;
-    this.#everyMs = Math.min(2 * this.#everyMs, WARN_EVERY_MS_MAX);
-    this.#p.effects.push({ type: 'warn', message: `has not joined: ${reason}` });
-    // The others may have completed the crawl meanwhile.
-    this.#p.effects.push({ type: 'woke' });
   }
 
   /** Ends the process if awaited agents stay away: without them no lost state can be restored. */

@@ -14,7 +14,7 @@ import type { HostMoves } from '../ownership/host-moves.ts';
 import type { Store } from '../protocol/core-store.ts';
 import type { Effects, End, EndCode } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
-import type { AgentId, Covered, Envelope, Message } from '../protocol/messages.ts';
+import type { AgentId, Envelope, Message } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
@@ -24,6 +24,8 @@ import type { Completion } from './completion.ts';
 const LEAVE_MS_MAX = 30_000;
 /** Milliseconds for which open requests may finish during a stop before they are aborted. */
 const STOP_GRACE_MS = 3_000;
+
+type Complete = Extract<Message, { type: 'COMPLETE' }>;
 
 /** The lifecycle state. `since` is in monotonic milliseconds. */
 export type LifecycleState =
@@ -147,7 +149,7 @@ export class Shutdown implements Part {
     if (this.#state.kind !== 'complete') return;
     for (const member of this.#p.view.members()) {
       const covers = this.#p.overlay.tree.verdictFor(member.card.id);
-      this.#p.outbound.toMember(member, { ...completeFor(member), ...(covers && { covers }) });
+      this.#p.outbound.toMember(member, { ...this.#messageTo(member), ...(covers && { covers }) });
     }
   }
 
@@ -155,18 +157,41 @@ export class Shutdown implements Part {
   answerComplete({ id, inc }: Envelope['from']): void {
     const member = this.#p.view.get(id);
     if (this.#state.kind !== 'complete' || member?.card.inc !== inc) return;
-    this.#p.outbound.toAddress(member.card, completeFor(member));
+    this.#p.outbound.toAddress(member.card, this.#messageTo(member));
   }
 
-  /** A joined agent that knows all others only notes COMPLETE. One that joins cannot check it, and ends. */
-  onComplete(from: AgentId, covers: Covered | undefined): void {
+  #messageTo({ greeting }: Member): Complete {
+    const { settings, completion } = this.#p;
+    return {
+      type: 'COMPLETE',
+      ...(greeting !== undefined && { greeting }),
+      ...(settings.quorum === 'majority' && { members: completion.members }),
+    };
+  }
+
+  /**
+   * A joined agent that knows all others only notes COMPLETE. One that joins cannot check it, and
+   * ends, unless the others may lack some of its work.
+   */
+  onComplete(from: AgentId, { covers, members }: Complete): void {
+    if (members) this.#p.completion.learn(members);
     if (this.#p.view.joined) {
       this.#saidComplete.add(from);
       // A verdict that arrives late covers an earlier idle period, before this agent's new work.
       if (covers && this.#p.completion.isIdleSince(covers.idleSince)) {
         this.#p.overlay.tree.isComplete = true;
       }
-    } else this.end(0, `agent ${from} says that the crawl is complete`);
+    } else if (!members || !this.#hasOwnWork(members)) {
+      this.end(0, `agent ${from} says that the crawl is complete`);
+    }
+  }
+
+  /** Whether URLs wait here and more agents than have copies were away at the end. */
+  #hasOwnWork(members: readonly AgentId[]): boolean {
+    const { settings, store } = this.#p;
+    const away = settings.configured.filter(({ id }) => !members.includes(id)).length;
+    if (away <= settings.backups) return false;
+    return store.outboxCount() > 0 || store.queuedFrom(0, 1).length > 0;
   }
 
   // ---- leave and stop
@@ -196,7 +221,13 @@ export class Shutdown implements Part {
   end(code: EndCode, reason: string, how: Pick<End, 'left'> = {}): void {
     if (this.#state.kind === 'ended') return;
     this.#state = { kind: 'ended' };
-    this.#p.effects.push({ type: 'end', code, reason, ...how });
+    this.#p.effects.push({
+      type: 'end',
+      code,
+      reason,
+      members: this.#p.completion.members,
+      ...how,
+    });
   }
 
   endAsImpostor(inc: number): void {
@@ -204,8 +235,4 @@ export class Shutdown implements Part {
     const twin = `another process runs as agent ${id} (incarnation ${inc})`;
     this.end(5, `${twin}: stop one of the two`);
   }
-}
-
-function completeFor({ greeting }: Member): Message {
-  return greeting === undefined ? { type: 'COMPLETE' } : { type: 'COMPLETE', greeting };
 }

@@ -155,7 +155,7 @@ export class Operator {
 
   #obey(directives: readonly Directive[], now: Instant): void {
     const { visits, events, completion, aborts, requeues } = this.#p;
-    if (directives.length > 0) completion.activity();
+    if (directives.length > 0) completion.reopened();
     for (const { kind, host, value, by } of directives) {
       const what = host === '' ? { value, by } : { host, value, by };
       events.record(now.mono, 'order', { order: kind, ...what });

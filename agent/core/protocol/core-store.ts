@@ -71,6 +71,8 @@ export interface Store extends EventStore {
   /** Totals over the hosts that are marked as this agent's (see `setOwned`). */
   owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number };
   queuedOf(host: Host): number;
+  /** Up to `max` hosts with queued URLs, from this number on, whoever owns them. */
+  queuedFrom(number: number, max: number): readonly { readonly host: Host }[];
   /** Hosts that have rows here, in order of discovery, after the host of that number. */
   hostsAfter(number: number, max: number): { number: number; host: Host }[];
   /** How many hosts of this agent match a pattern as in `scope.hosts`. */

@@ -27,6 +27,8 @@ export interface End {
   readonly reason: string;
   /** The agent left the cluster; otherwise code 0 means that the crawl is complete. */
   readonly left?: true;
+  /** The members at the end of the crawl. */
+  readonly members?: readonly AgentId[];
 }
 
 export type Effect =

@@ -360,6 +360,8 @@ export type Message =
       readonly greeting?: string;
       /** The idle period of the receiver that the verdict of a partial view covers. */
       readonly covers?: Covered;
+      /** Under `majority`: the members at the end of the crawl. */
+      readonly members?: readonly AgentId[];
     }
   | {
       /** To the owner of an IP address: asks for its permit, or to renew it. */

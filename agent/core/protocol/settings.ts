@@ -17,6 +17,8 @@ export interface CoreSettings {
   readonly configured: readonly Peer[];
   /** Agents that this process must meet before it joins; absent: none. */
   readonly awaits?: readonly AgentId[];
+  /** The members at the end of the crawl, if an earlier process has completed it (rule 14). */
+  readonly completedBy?: readonly AgentId[];
   /** Copies of each host's rows at other agents: *t* in the protocol. */
   readonly backups: number;
   readonly quorum: 'none' | 'majority';

@@ -347,7 +347,11 @@ const messages: { readonly [K in MessageType]: Check } = {
   BATCH_REFUSED: message<'BATCH_REFUSED'>({ batch: whole, reason: text(REASON_CHARS_MAX) }),
   LEAVE: message<'LEAVE'>({}),
   ORDERS: message<'ORDERS'>({ orders }),
-  COMPLETE: message<'COMPLETE'>({ greeting: optional(hash), covers }),
+  COMPLETE: message<'COMPLETE'>({
+    greeting: optional(hash),
+    covers,
+    members: optional(list(id, MEMBERS_MAX)),
+  }),
   SLOT_ASK: message<'SLOT_ASK'>({ address: ip, slot: whole, ask: whole }),
   SLOT_GRANT: message<'SLOT_GRANT'>({ address: ip, slot: whole, ask: whole, forMs: duration }),
   SLOT_END: message<'SLOT_END'>({ address: ip, slot: whole, agoMs: duration }),

@@ -107,6 +107,8 @@ describe('validate: bounds', () => {
       /hosts: more than/,
     ],
     ['a verdict', { type: 'COMPLETE', covers: { idleSince: 3, wave: 'a1.5/2' } }, /^ok$/],
+    ['the members at the end', { type: 'COMPLETE', members: ['a1', 'a2'] }, /^ok$/],
+    ['a member without a name', { type: 'COMPLETE', members: [''] }, /members\[0\]: empty/],
     [
       'a verdict without a period',
       { type: 'COMPLETE', covers: { wave: 'a1.5/2' } },
