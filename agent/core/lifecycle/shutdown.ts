@@ -58,6 +58,8 @@ export class Shutdown implements Part {
   readonly #p: ShutdownParts;
   /** Members that said COMPLETE. */
   readonly #saidComplete = new Set<AgentId>();
+  /** The members when this agent found the crawl complete. Those that were added since were away. */
+  #membersAtEnd: readonly AgentId[] = [];
   #state: LifecycleState = { kind: 'crawling' };
   /** This process has joined, in this incarnation or an earlier one. */
   #joinedOnce = false;
@@ -116,6 +118,7 @@ export class Shutdown implements Part {
     const { completion, isIdle, outbound, view, store, events, settings } = this.#p;
     if (!completion.isComplete(isIdle(), outbound.inc)) return;
     this.#state = { kind: 'complete', since: now.mono };
+    this.#membersAtEnd = completion.members;
     const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
     const { backups } = settings;
     const detail = { agents: ids.length, view: ids, pages: store.owned().pages, backups };
@@ -161,11 +164,10 @@ export class Shutdown implements Part {
   }
 
   #messageTo({ greeting }: Member): Complete {
-    const { settings, completion } = this.#p;
     return {
       type: 'COMPLETE',
       ...(greeting !== undefined && { greeting }),
-      ...(settings.quorum === 'majority' && { members: completion.members }),
+      ...(this.#p.settings.quorum === 'majority' && { members: this.#membersAtEnd }),
     };
   }
 
