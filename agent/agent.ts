@@ -82,7 +82,7 @@ export interface AgentOptions {
   readonly refresh?: number | undefined;
   /** Agents that must join before the crawl begins; without them the agent exits with 5. */
   readonly awaits?: readonly string[];
-  /** The members at the end of the crawl, to tell it to agents that were away; absent: no end. */
+  /** The members at an earlier end of the crawl, which the agent tells others. */
   readonly completedBy?: readonly string[] | undefined;
   /** Awaited at the exit, before another process can lock the state. Must not reject. */
   readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
@@ -416,11 +416,9 @@ class Agent implements RunningAgent {
     this.#transport.send(to, { from, to: { id: to.id, inc: to.inc }, message }, 'control', isBrief);
   }
 
-  /**
-   * After a stall, or without members, the agent may learn from disk that the crawl is complete. One
-   * that tells others of the end knew this when it started, and may have got work since.
-   */
+  /** After a stall, or without members, the agent may learn from disk that the crawl is complete. */
   #onWoke(): void {
+    // An agent that tells others of the end has read the record, and may have got work since.
     if (isComplete(this.#p.config) && !this.#p.completedBy) {
       void this.#end({ code: 0, reason: 'the other agents have completed the crawl' });
     }
@@ -467,11 +465,7 @@ class Agent implements RunningAgent {
   async #end({ code, reason, left, members }: End, more: object | null = {}): Promise<void> {
     if (this.#isShuttingDown) return;
     this.#isShuttingDown = true;
-    const end = {
-      code,
-      reason,
-      ...(code === 0 && !left && { completion: this.#completion(members) }),
-    };
+    const end = { code, reason, ...(code === 0 && !left && this.#completion(members)) };
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
@@ -487,11 +481,11 @@ class Agent implements RunningAgent {
     this.#exit.resolve(end);
   }
 
-  #completion(members: readonly string[] | undefined): NonNullable<AgentEnd['completion']> {
+  #completion(members?: readonly string[]): Pick<AgentEnd, 'completion'> {
     const known = () => this.#core.snapshot(systemClock.now()).members.map(({ id }) => id);
     const round = this.#store.round();
     const agents = members ?? [this.#p.entry.id, ...known()].sort();
-    return { agents, ...(round > 0 && { round }) };
+    return { completion: { agents, ...(round > 0 && { round }) } };
   }
 
   /** During the exit, a failure is only logged. */

@@ -50,6 +50,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/contacts.test.ts', 'without an answer of a contact, an agent says so'],
   },
   {
+    says: 'agents are connected; start at least',
+    by: [
+      'test/integration/slow/late-agents.test.ts',
+      'an agent that was down at the end is told of it when the others are started again',
+    ],
+  },
+  {
     says: 'too: only a contact begins a cluster; start one of',
     by: ['test/unit/core/lifecycle/join-wait.test.ts', 'says that they wait as well'],
   },

@@ -89,9 +89,9 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Records that the crawl is complete, unless an agent of this directory has already recorded it with
- * all members. Also records nothing if the state of an agent outside `what.agents` has queued URLs that no
- * member knows.
+ * Records that the crawl is complete, unless an agent of this directory has already recorded it;
+ * adds agents of other machines that were told later. Also records nothing if the state of an agent
+ * outside `what.agents` has queued URLs that no member knows.
  *
  * @returns these states
  */
@@ -101,8 +101,9 @@ export function recordCompletion(
 ): readonly LeftOut[] {
   const known = readCompletion(config);
   const isKnown = known.kind === 'complete' && known.note.round === what.round;
+  const away = isKnown ? awayAtEnd(config, known.note) : [];
+  if (isKnown && !what.agents.some((agent) => away.includes(agent))) return [];
   const recorded = isKnown ? known.note.agents : [];
-  if (isKnown && what.agents.every((agent) => recorded.includes(agent))) return [];
   const { dataDir } = config.agent;
   const agents = membersAtEnd(config, [...new Set([...recorded, ...what.agents])].sort());
   // A running agent may not be a member: it has just started, or receives no messages.

@@ -210,8 +210,7 @@ export interface RowsItem {
 /**
  * A directive of the operator for the whole cluster. It holds until a later one with the same kind
  * and host. `value` is null if it is revoked, else: `pause` (host '') and `block`: 1; `delay`:
- * milliseconds; `refresh` (host ''): the round, which is also its number, so the highest round
- * wins.
+ * milliseconds; `refresh` (host ''): the round, which is also its number: the highest wins.
  */
 export interface Directive {
   readonly kind: 'pause' | 'block' | 'delay' | 'refresh';
@@ -358,9 +357,8 @@ export type Message =
       readonly type: 'COMPLETE';
       /** The greeting of the receiver's last HELLO; absent: it sent none. */
       readonly greeting?: string;
-      /** The idle period of the receiver that the verdict of a partial view covers. */
+      /** In a partial view: of the receiver; under `majority`: the members at the end. */
       readonly covers?: Covered;
-      /** Under `majority`: the members at the end of the crawl. */
       readonly members?: readonly AgentId[];
     }
   | {
