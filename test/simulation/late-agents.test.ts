@@ -88,12 +88,13 @@ describe('agents that were away at the end, under majority', () => {
     assert.deepEqual(c.agents.get('a1')!.end!.members, others);
   });
 
-  it('a round that begins after the end needs a majority', () => {
+  it('an unblock after the end needs a majority: hosts of the others may be reopened', () => {
     const c = five();
     const others = endWithout(c, ['a5'], 60);
     c.start('a1', others);
     const a1 = c.agents.get('a1')!;
-    a1.inputs.push(() => a1.core.operator.refresh(7, c.instant('a1')));
+    const unblock = { kind: 'block', host: 'h1.test', value: null } as const;
+    a1.inputs.push(() => a1.core.operator.give(unblock, c.instant('a1'), () => {}));
     c.run(20 * SUSPECT_MS);
     assert.equal(isOver(c, ['a1']), false);
   });
