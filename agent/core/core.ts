@@ -477,10 +477,9 @@ export class Core {
     this.#heartbeatAt = now.mono;
     this.#beatAfterMs = this.#settings.heartbeatMs;
     const counter = this.#p.membership.heartbeats.nextCounter();
-    const { idle, idleSince } = this.#p.completion.sample(this.#isIdle(), counter);
+    const idle = this.#p.completion.sample(this.#isIdle(), counter);
     const viewHash = this.#p.view.hash(this.#p.outbound.inc);
-    const pages = this.#p.budgets.pagesState();
-    const state = { idle, idleSince, ...(pages && { pages }) };
+    const state = { ...idle, ...this.#p.budgets.aboutPages() };
     this.#p.membership.heartbeats.beat({ ...state, viewHash, gen: this.#store.generation() }, now);
     const me = { id: this.#settings.id, inc: this.#p.outbound.inc, counter, ...state };
     this.#p.neighbours.beat(me, now);

@@ -277,16 +277,15 @@ export class Budgets {
     this.#pageGrants.heard(epoch);
   }
 
-  /** For a heartbeat; null: the page limit needs none. */
-  pagesState(): PagesState | null {
-    const { pages } = this;
-    if (!pages || !this.#p.overlay.isPartial) return null;
+  /** For a heartbeat, if the page limit needs it. */
+  aboutPages(): { readonly pages?: PagesState } {
+    if (!this.pages || !this.#p.overlay.isPartial) return {};
     const { view, quiet, round } = this.#p;
-    const count = this.#p.pages();
-    return {
-      ...{ epoch: pages.epoch, pages: count, base: pages.baseOf(count) },
-      ...{ quiet: view.joined && quiet(), changes: this.#changes, round: round() },
-    };
+    const { epoch } = this.pages;
+    const pages = this.#p.pages();
+    const counts = { epoch, pages, base: this.pages.baseOf(pages) };
+    const state = { quiet: view.joined && quiet(), changes: this.#changes, round: round() };
+    return { pages: { ...counts, ...state } };
   }
 
   #answerCount(owner: AgentId, { epoch, round }: Count, now: Instant): void {

@@ -28,7 +28,7 @@ describe('completion under majority', () => {
     const lastHeartbeat = { counter: 9, idle: true, idleSince: 1, viewHash: 'v', news };
     const members = met ? [{ card: { id: 'a2', inc: 1 }, lastHeartbeat } as unknown as Member] : [];
     const view = { members: () => members.values(), hash: () => 'v' } as unknown as View;
-    const overlay = { isPartial: false, isComplete: false };
+    const overlay = { isPartial: false, tree: { isComplete: false } as Tree };
     const completion = new Completion(settings as unknown as CoreSettings, view, overlay);
     const isComplete = () => {
       completion.sample(true, 1);
