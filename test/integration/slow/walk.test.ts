@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { AgentStatus } from '../../agent/monitor/agent-status.ts';
-import { run, untilAsked } from './cli-process.ts';
-import { assertCode } from './cluster-stage.ts';
-import { stageOf } from './contacts-stage.ts';
+import type { AgentStatus } from '../../../agent/monitor/agent-status.ts';
+import { run, untilAsked } from '../cli-process.ts';
+import { assertCode } from '../cluster-stage.ts';
+import { stageOf } from '../contacts-stage.ts';
 
 const IDS = [...'abcdjl'];
 
