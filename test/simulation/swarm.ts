@@ -145,12 +145,16 @@ function probe(plan: Plan): string[] {
   return [...found, ...losses(files(plan), choices(left, backups), linksOf)];
 }
 
-function agreement({ cluster, quorum, deadLinks }: Plan): string[] {
+function agreement(plan: Plan): string[] {
+  const { cluster, quorum, deadLinks } = plan;
   const living = cluster.living();
   if (living.length < cluster.agents.size - 1 || quorum === 'majority') return [];
   if (deadLinks.length > 0 || living.some((a) => a.stalledUntil > cluster.now)) return [];
   const standings = living.map((a) => cluster.snapshot(a.id));
-  if (cluster.isPartial) return [...waiting(standings), ...disputes(cluster)];
+  if (cluster.isPartial) {
+    // After the end, the last agents may not know enough others to decide for a host.
+    return [...waiting(standings), ...(anyEnded(plan) ? [] : disputes(cluster))];
+  }
   return disagreements(standings);
 }
 
