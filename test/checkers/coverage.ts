@@ -22,3 +22,11 @@ export function twice(requests: readonly SeenRequest[]): string[] {
     .filter(([, times]) => times > 1)
     .map(([url, times]) => `fetched ${times} times: ${url}`);
 }
+
+/** COMPLETE is sent only when no page is left: none was first requested after it. */
+export function late(requests: readonly SeenRequest[], completeAt: number): string[] {
+  const known = new Set<string>();
+  for (const { url, start } of requests) if (start <= completeAt) known.add(url);
+  const after = requests.filter(({ url, start }) => start > completeAt && !known.has(url));
+  return after.map(({ url }) => `first requested after COMPLETE: ${url}`);
+}

@@ -28,6 +28,7 @@ import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import { Lease } from '../../failure-detector/lease.ts';
 import { StallWatch } from '../../failure-detector/stall.ts';
 import { SUSPECT_MS } from './cluster.ts';
+import { OVERLAY_REMOVALS } from './overlay-mutations.ts';
 import {
   doneAtFetch,
   forwardAck,
@@ -35,7 +36,7 @@ import {
   movingNumbers,
   pruneAtOnce,
 } from './rows-undone.ts';
-import { changeSent, once, replace, replaceRead, type Undo } from './undo.ts';
+import { calls, changeSent, once, replace, replaceIn, replaceRead, type Undo } from './undo.ts';
 
 /** Directives other than refreshes. */
 const beside = (orders: readonly Directive[]) => orders.filter(({ kind }) => kind !== 'refresh');
@@ -94,26 +95,10 @@ const REMOVALS = {
   'not-mine-answered': forwardAck,
   'lists-name-copies': listHeldOnly,
   'pruned-on-return': pruneAtOnce,
-  'copied-before-ack': () => {
-    let within = 0;
-    const inside = (name: 'onUrls' | 'pump') =>
-      replace(Inbox.prototype, name, (was: (...args: never[]) => void) => {
-        return function (this: Inbox, ...args: never[]) {
-          within++;
-          was.apply(this, args);
-          within--;
-        };
-      });
-    return [
-      inside('onUrls'),
-      inside('pump'),
-      replace(Replication.prototype, 'isSafe', (was) => {
-        return function (this: Replication, host, n) {
-          return within > 0 || was.call(this, host, n);
-        };
-      }),
-    ];
-  },
+  'copied-before-ack': () => [
+    ...replaceIn(calls(Inbox.prototype, 'onUrls'), Replication.prototype, 'isSafe', () => true),
+    ...replaceIn(calls(Inbox.prototype, 'pump'), Replication.prototype, 'isSafe', () => true),
+  ],
   'numbers-stay': movingNumbers,
   keep: () => [
     changeSent('YIELD_ACK', (message) => {
@@ -216,16 +201,23 @@ const REMOVALS = {
   ],
 } satisfies Readonly<Record<string, () => Undo[]>>;
 
-export type Rule = keyof typeof REMOVALS;
-export const RULES = Object.keys(REMOVALS) as readonly Rule[];
+/** A rule of docs/PROTOCOL.md. */
+export type ProtocolRule = keyof typeof REMOVALS;
+export const RULES = Object.keys(REMOVALS) as readonly ProtocolRule[];
+
+/** A rule of docs/OVERLAY.md. */
+export type OverlayRule = keyof typeof OVERLAY_REMOVALS;
+export const OVERLAY_RULES = Object.keys(OVERLAY_REMOVALS) as readonly OverlayRule[];
+
+export type Rule = ProtocolRule | OverlayRule;
 
 export function isRule(name: string | undefined): name is Rule {
-  return RULES.some((rule) => rule === name);
+  return [...RULES, ...OVERLAY_RULES].some((rule) => rule === name);
 }
 
 /** Runs the work while the rule is not in force. */
 export function without<T>(rule: Rule, work: () => T): T {
-  const undo = REMOVALS[rule]();
+  const undo = { ...REMOVALS, ...OVERLAY_REMOVALS }[rule]();
   try {
     return work();
   } finally {

@@ -5,7 +5,7 @@
 import { setImmediate as immediately } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { isRule, RULES, type Rule, without } from './mutations.ts';
+import { isRule, OVERLAY_RULES, RULES, type Rule, without } from './mutations.ts';
 import { KINDS, type Kind, type OverlayName } from './plan.ts';
 import { runSwarm } from './swarm.ts';
 
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   const rule = isRule(values.without) ? values.without : null;
   const overlay: OverlayName = values.overlay === 'kademlia' ? 'kademlia' : 'ring';
   if (kinds.length === 0 || (values.without !== undefined && !rule)) {
-    console.error(`kinds: ${KINDS.join(', ')}\nrules: ${RULES.join(', ')}`);
+    console.error(`kinds: ${KINDS.join(', ')}\nrules: ${[...RULES, ...OVERLAY_RULES].join(', ')}`);
     process.exitCode = 2;
     return;
   }

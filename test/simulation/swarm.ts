@@ -7,7 +7,7 @@ import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { crowded } from '../checkers/addresses.ts';
 import { disagreements, waiting } from '../checkers/agreement.ts';
 import { unlikeCopies } from '../checkers/copies.ts';
-import { missing, twice } from '../checkers/coverage.ts';
+import { late, missing, twice } from '../checkers/coverage.ts';
 import type { StateFiles } from '../checkers/evidence.ts';
 import { Incarnations } from '../checkers/incarnations.ts';
 import { choices, losses } from '../checkers/losses.ts';
@@ -240,6 +240,9 @@ function check(plan: Plan, incarnations: number): string[] {
     if (pagesMax === null) violations.push(...missing(cluster.log, cluster.web.keys()));
     else violations.push(...besideLimit(plan, pagesMax, incarnations));
   }
+  // Agents that return later may bring new work.
+  if (without.length === 0 && !split && !spent)
+    violations.push(...late(cluster.log, plan.completeAt));
   violations.push(...disobeyed(cluster.log, cluster.leads), ...accusations(plan));
   if (kind === 'calm' && plan.refreshedAt === null) violations.push(...twice(cluster.log));
   return [...violations, ...checkCopies(plan)];

@@ -23,13 +23,53 @@ export function replace<T extends object, K extends keyof T>(
 export function replaceRead<T extends object, K extends keyof T & string>(
   target: T,
   name: K,
-  get: () => T[K],
+  get: (this: T) => T[K],
 ): Undo {
   const was = Object.getOwnPropertyDescriptor(target, name)!;
   Object.defineProperty(target, name, { ...was, get });
   return () => {
     Object.defineProperty(target, name, was);
   };
+}
+
+export interface Call {
+  readonly undo: Undo;
+  /** Whether the method is running. */
+  isOn(): boolean;
+}
+
+/** Watches a method, for rules that are removed only while it runs. */
+export function calls<T extends object, K extends keyof T>(target: T, name: K): Call {
+  let running = 0;
+  const undo = replace(target, name, (was) => {
+    const method = was as (...args: never[]) => unknown;
+    return function (this: T, ...args: never[]) {
+      running++;
+      try {
+        return method.apply(this, args);
+      } finally {
+        running--;
+      }
+    } as T[K];
+  });
+  return { undo, isOn: () => running > 0 };
+}
+
+/** Like `replace`, while another method runs. */
+export function replaceIn<T extends object, K extends keyof T>(
+  call: Call,
+  target: T,
+  name: K,
+  instead: T[K],
+): Undo[] {
+  const other = instead as (...args: never[]) => unknown;
+  const replaced = replace(target, name, (was) => {
+    const method = was as (...args: never[]) => unknown;
+    return function (this: T, ...args: never[]) {
+      return (call.isOn() ? other : method).apply(this, args);
+    } as T[K];
+  });
+  return [call.undo, replaced];
 }
 
 type Of<T extends Message['type']> = Extract<Message, { type: T }>;

@@ -1,10 +1,11 @@
-// Removes every rule of the protocol's last table, and some others, one at a time. The checkers
-// must notice it in a schedule made for the rule, or in the swarm. A schedule must also find no
-// violation while the rule is in force.
+// Removes every rule of the protocol's last table, some others, and rules of the Kademlia overlay,
+// one at a time. The checkers must notice it in a schedule made for the rule, or in the swarm. A
+// schedule must also find no violation while the rule is in force.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RULES, type Rule, without } from '../mutations.ts';
-import type { Kind } from '../plan.ts';
+import { OVERLAY_RULES, RULES, type Rule, without } from '../mutations.ts';
+import { OVERLAY_SCHEDULES } from '../overlay-schedules.ts';
+import type { Kind, OverlayName } from '../plan.ts';
 import { SCHEDULES } from '../schedules.ts';
 import { runSwarm } from '../swarm.ts';
 
@@ -29,12 +30,26 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'slots-rest': ['budgets', 714],
   'tokens-counted': ['budgets', 515],
   'pages-counted': ['budgets', 522],
+  'members-vouch': ['cuts', 2],
+  'parted-after-lists': ['moves', 1],
+  'parted-alive': ['moves', 2],
+  'spare-not-suspected': ['moves', 2],
+  'lists-asked': ['moves', 3],
+  'way-followed': ['moves', 2],
+  'few-count': ['disks', 1],
+  'far-not-mine': ['moves', 1],
+  'far-silent': ['faults', 1],
+  'subtrees-idle': ['moves', 5],
+};
+const ALL_SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
+  ...SCHEDULES,
+  ...OVERLAY_SCHEDULES,
 };
 const TRIED_MAX = 60;
 
-describe('the checkers notice when a rule is taken away:', () => {
-  for (const rule of RULES) {
-    const schedule = SCHEDULES[rule];
+function noticed(rules: readonly Rule[], overlay: OverlayName): void {
+  for (const rule of rules) {
+    const schedule = ALL_SCHEDULES[rule];
     const seed = SEEDS[rule];
     if (schedule) {
       it(`${rule}, in a schedule of its own`, () => {
@@ -45,12 +60,24 @@ describe('the checkers notice when a rule is taken away:', () => {
       it(`${rule}, in the swarm`, () => {
         assert.ok(seed, 'give it a schedule, or a seed of the swarm');
         const [kind, first] = seed;
-        const offends = (at: number) => runSwarm(at, kind).violations.length > 0;
+        const offends = (at: number) => runSwarm(at, kind, overlay).violations.length > 0;
         const tried = Array.from({ length: TRIED_MAX }, (_, i) => first + i);
         const found = without(rule, () => tried.find(offends));
         assert.ok(found !== undefined, `no violation in ${TRIED_MAX} runs`);
-        assert.deepEqual(runSwarm(found, kind).violations, [], `seed ${found} with the rule`);
+        assert.deepEqual(
+          runSwarm(found, kind, overlay).violations,
+          [],
+          `seed ${found} with the rule`,
+        );
       });
     }
   }
+}
+
+describe('the checkers notice when a rule is taken away:', () => {
+  noticed(RULES, 'ring');
+});
+
+describe('the checkers notice when a rule of the overlay kademlia is taken away:', () => {
+  noticed(OVERLAY_RULES, 'kademlia');
 });

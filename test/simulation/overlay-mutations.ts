@@ -1,0 +1,85 @@
+// Removes single rules of the Kademlia overlay (docs/OVERLAY.md), as `mutations.ts` removes those of
+// the protocol. The model of the neighbourhood leaves out others (`kademlia-model-agent.ts`).
+
+import { Routing } from '../../agent/core/exchange/routing.ts';
+import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
+import { Completion } from '../../agent/core/lifecycle/completion.ts';
+import { AddressProofs } from '../../agent/core/membership/address-proofs.ts';
+import { Membership } from '../../agent/core/membership/membership.ts';
+import type { AgentState } from '../../agent/core/membership/overlay.ts';
+import { Whereabouts } from '../../agent/core/membership/whereabouts.ts';
+import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
+import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
+import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
+import { LeaderTree } from '../../agent/kademlia/tree/leader-tree.ts';
+import { calls, changeSent, replace, replaceIn, type Undo } from './undo.ts';
+
+/** The survey with the states of all agents changed. */
+function surveyed(change: (state: AgentState) => AgentState): Undo {
+  return replace(LeaderTree.prototype, 'survey', (was) => {
+    return function (this: LeaderTree, me, stateOf, now) {
+      const states = (id: string) => {
+        const state = stateOf(id);
+        return state && change(state);
+      };
+      return was.call(this, change(me), states, now);
+    };
+  });
+}
+
+export const OVERLAY_REMOVALS = {
+  // ---- rule 2
+  /** A subtree beside a region counts as occupied by contacts that do not run any more. */
+  'contacts-pinged': () => [replace(Neighbourhood.prototype, 'unwatched', () => function* () {})],
+  // ---- rule 3
+  /** An agent that only others can reach does not become a member. */
+  'members-vouch': () => [
+    replace(AddressProofs.prototype, 'judge', (was) => {
+      return function (this: AddressProofs, claim, { vouched: _, ...evidence }, isNews, now) {
+        return was.call(this, claim, evidence, isNews, now);
+      };
+    }),
+  ],
+  // ---- rule 4
+  /** A member is parted from while hosts are being handed over. */
+  'parted-after-lists': () => [replace(HandOff.prototype, 'isWith', () => () => false)],
+  /** A member that is parted from gets a tombstone. */
+  'parted-alive': () => [
+    replace(Membership.prototype, 'part', (was) => {
+      return function (this: Membership, member, now) {
+        was.call(this, member, now);
+        this.tombstones.note(member.card.id, member.card.inc, now.mono);
+      };
+    }),
+  ],
+  /** A member that is not needed is suspected when it stops to send heartbeats. */
+  'spare-not-suspected': () =>
+    replaceIn(calls(Membership.prototype, 'pump'), KademliaOverlay.prototype, 'needs', () => true),
+  'lists-asked': () => [changeSent('LIST_ASK', () => null)],
+  // ---- rule 5
+  /** An agent decides for all hosts, by the agents that it knows. */
+  'way-followed': () => [
+    replace(Places.prototype, 'of', () => {
+      return function (this: Places, host) {
+        return { kind: 'known', order: this.orderOfKnown(host) };
+      };
+    }),
+  ],
+  /** Agents beside the way to a host never count. */
+  'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
+  // ---- rule 7
+  /** The sender of URLs keeps to the agent that a look-up found, whatever that one answers. */
+  'far-not-mine': () =>
+    replaceIn(calls(Routing.prototype, 'onUrlsAck'), Whereabouts.prototype, 'lookAgain', () => {}),
+  /** The same if it does not answer. */
+  'far-silent': () =>
+    replaceIn(calls(Routing.prototype, 'pump'), Whereabouts.prototype, 'lookAgain', () => {}),
+  // ---- rule 8
+  /** Leaders report subtrees that have work. */
+  'subtrees-idle': () => [surveyed((state) => ({ ...state, idle: true }))],
+  /** Two waves agree although the agents had work between them. */
+  'waves-compared': () => [
+    surveyed((state) => ({ ...state, idleSince: 0 })),
+    replace(Completion.prototype, 'isIdleSince', () => () => true),
+  ],
+} satisfies Readonly<Record<string, () => Undo[]>>;

@@ -1,0 +1,79 @@
+// Schedules that show why a rule of the Kademlia overlay exists, as `schedules.ts` shows those of the
+// protocol. The names of the agents are chosen by the halves of the key space in which they are.
+
+import { createHash } from 'node:crypto';
+import type { AgentId } from '../../agent/core/protocol/messages.ts';
+import { bitAt, type Key, keyOf } from '../../assignment/identifiers.ts';
+import { late, missing } from '../checkers/coverage.ts';
+import { Cluster, SUSPECT_MS } from './cluster.ts';
+import { keysOf } from './kademlia-plan.ts';
+import type { OverlayRule } from './mutations.ts';
+import type { Random } from './random.ts';
+import { denseWeb } from './webs.ts';
+
+const SIZES = { ids: 1, neighbourhood: 4, bucketSize: 20 };
+const NAMES = Array.from({ length: 40 }, (_, n) => `a${n}`);
+const sha1 = (text: string) => createHash('sha1').update(text).digest();
+
+/** Agents whose identifiers begin with these bits. */
+function agentsIn(bits: string, count: number): AgentId[] {
+  const keys = keysOf(SIZES);
+  return NAMES.filter((id) => beginsWith(keys(id)[0]!, bits)).slice(0, count);
+}
+
+function beginsWith(key: Key, bits: string): boolean {
+  return [...bits].every((bit, i) => bitAt(key, i) === Number(bit));
+}
+
+/** A host whose key begins with these bits. */
+function hostIn(bits: string): string {
+  const hosts = Array.from({ length: 40 }, (_, n) => `h${n}.test`);
+  return hosts.find((host) => beginsWith(keyOf(host, sha1), bits))!;
+}
+
+/** All agents of a half crash at once, so no member knows that nobody is there any more. */
+function halfCrashes(): string[] {
+  const [left, lost] = [agentsIn('0', 5), agentsIn('1', 5)];
+  const ids = [...left, ...lost];
+  const kademlia = { ...SIZES, contacts: left.slice(0, 2) };
+  const web = denseWeb(8, 60);
+  const c = new Cluster({
+    ids,
+    web,
+    seeds: ['http://h0.test/p0'],
+    kademlia,
+    delayMs: 2 * SUSPECT_MS,
+  });
+  c.startAll();
+  c.run(5 * SUSPECT_MS);
+  for (const id of lost) c.kill(id);
+  // The contacts are pinged one after the other.
+  c.run(30 * SUSPECT_MS);
+  const hosts = [...new Set([...c.web.keys()].map((url) => new URL(url).host))];
+  const isOwned = (host: string) => {
+    const [owner] = c.order(host, left);
+    return c.agents.get(owner!)!.core.ownerOf(host) === owner;
+  };
+  return hosts.filter((host) => !isOwned(host)).map((host) => `nobody owns ${host}`);
+}
+
+/** Only one agent has work at a time, now in one half of the key space and then in the other. */
+function workMoves(): string[] {
+  const sides = ['01', '1'].map(hostIn);
+  const url = (page: number) => `http://${sides[page % 2]}/p${page}`;
+  const web = new Map(Array.from({ length: 300 }, (_, page) => [url(page), [url(page + 1)]]));
+  web.set(url(299), []);
+  const ids = ['00', '01', '1'].flatMap((bits) => agentsIn(bits, 5));
+  const kademlia = { ...SIZES, contacts: ids.slice(0, 2) };
+  const requestMs = (random: Random) => random.between(10, 300);
+  const c = new Cluster({ ids, web, seeds: [url(0)], kademlia, requestMs, keepSent: false });
+  c.startAll();
+  c.runToEnd(200 * SUSPECT_MS);
+  const firstEnd = Math.min(...[...c.agents.values()].map(({ end }) => end!.at));
+  return [...missing(c.log, web.keys()), ...late(c.log, firstEnd)];
+}
+
+export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => string[]>>> = {
+  'contacts-pinged': halfCrashes,
+  'waves-compared': workMoves,
+};
