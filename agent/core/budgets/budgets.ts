@@ -249,8 +249,10 @@ export class Budgets {
       case 'SLOT_GRANT':
         return this.permits?.onGrant(id, message, now);
       case 'PAGES_ASK':
-        if (ownsPages) return this.#pageGrants.onAsk(id, inc, message, now);
-        return this.#denyOwner(id, now);
+        if (!ownsPages) return this.#denyOwner(id, now);
+        // This agent learns of epochs from its members; any agent may ask.
+        if (this.#p.view.get(id)) this.#pageGrants.heard(message.epoch);
+        return this.#pageGrants.onAsk(id, inc, message, now);
       case 'PAGES_GRANT':
         return this.pages?.onGrant(id, message, now);
       case 'COUNT':

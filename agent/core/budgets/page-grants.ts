@@ -74,7 +74,7 @@ export class PageGrants {
     }
   }
 
-  /** Another agent knows an epoch. */
+  /** A member knows an epoch. */
   heard(epoch: Epoch): void {
     if (!isLater(epoch, this.#epoch)) return;
     this.reset();
@@ -82,7 +82,6 @@ export class PageGrants {
   }
 
   onAsk(id: AgentId, inc: Incarnation, ask: Omit<PagesAsk, 'type'>, now: Instant): void {
-    this.heard(ask.epoch);
     if (this.#base === null || ask.epoch !== this.#epoch) {
       this.#isAsked = true;
       if (this.#isMine()) this.#tell(id, { granted: 0, returned: 0 }, now);

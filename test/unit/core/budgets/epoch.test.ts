@@ -17,6 +17,11 @@ describe('epochs of the page limit', () => {
     assert.ok(isLater(nextEpoch('9@a1.1', 'a1', 1), '9@a1.1'), 'by number, not by text');
   });
 
+  it('an absurd number, after which no epoch could follow, is not later than any', () => {
+    assert.ok(!isLater('999999999999999@x', NO_EPOCH));
+    assert.ok(isLater('1000000000@x', NO_EPOCH));
+  });
+
   it('of two with the same number exactly one is later', () => {
     assert.ok(isLater('3@b.1', '3@a.1'));
     assert.ok(!isLater('3@a.1', '3@b.1'));

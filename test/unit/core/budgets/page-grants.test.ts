@@ -107,8 +107,9 @@ describe('page grants', () => {
   });
 
   it('begins an epoch after that of an earlier owner, whose tokens only a census can find', () => {
-    const { ask, begin, count, take, epochs } = owner(100);
+    const { ask, begin, count, take, epochs, grants } = owner(100);
     begin();
+    grants.heard(EARLIER);
     ask('a3', { wanted: 5, epoch: EARLIER, granted: 3 });
     assert.deepEqual(take(), {});
     ask('a2', { wanted: 5 });
