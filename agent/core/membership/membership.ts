@@ -263,7 +263,11 @@ export class Membership {
     if (!this.#p.view.has(id) && !this.#p.overlay.isWanted(news, beat, now)) return;
     this.#hear(news, now, { by: id });
     const member = this.#p.view.get(id);
-    if (member?.card.inc !== inc) return this.#ownLife.hearStranger(id, beat, now);
+    if (member?.card.inc !== inc) {
+      // In a partial view, it may have had this agent as a member, which never heard of it.
+      if (!this.#p.overlay.isPartial) this.#ownLife.hearStranger(id, beat, now);
+      return;
+    }
     member.heardAt = now.mono;
     member.silent = false;
     this.#p.overlay.heard(member, beat, now);
