@@ -13,7 +13,7 @@ import { ArchiveProgress } from './archive/archive-progress.ts';
 import { type AgentEnd, endOfFailure, goneReason, isComplete } from './composition/agent-end.ts';
 import { seedReader } from './composition/config-parts.ts';
 import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './composition/fetching.ts';
-import { coreOf } from './composition/protocol.ts';
+import { coreOf, type ProtocolParts } from './composition/protocol.ts';
 import { ControlRoom } from './control/control.ts';
 import { type Explanation, explanationOf, readRowOf } from './control/explanation.ts';
 import type { Destination } from './core/budgets/address-permits.ts';
@@ -72,18 +72,14 @@ type Input =
   | { readonly type: 'stop' }
   | { readonly type: 'operate'; readonly act: (operator: Operator, now: Instant) => void };
 
-export interface AgentOptions {
+export interface AgentOptions extends Pick<ProtocolParts, 'awaits' | 'completedBy' | 'local'> {
   readonly config: Config;
   readonly id: string;
   readonly log: Logger;
-  /** Tells the operator what needs attention; completes the sentence *this agent ...* */
-  readonly warn: (message: string) => void;
+  /** Tells the operator what needs attention, or what happened; completes *this agent ...* */
+  readonly tell: (what: 'warn' | 'note', message: string) => void;
   /** The round that requests known pages again. */
   readonly refresh?: number | undefined;
-  /** Agents that must join before the crawl begins; without them the agent exits with 5. */
-  readonly awaits?: readonly string[];
-  /** The members at an earlier end of the crawl, which the agent tells others. */
-  readonly completedBy?: readonly string[] | undefined;
   /** Awaited at the exit, before another process can lock the state. Must not reject. */
   readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
 }
@@ -404,7 +400,8 @@ class Agent implements RunningAgent {
       case 'woke':
         return this.#onWoke();
       case 'warn':
-        return this.#p.warn(effect.message);
+      case 'note':
+        return this.#p.tell(effect.type, effect.message);
       case 'end':
         void this.#end(effect);
     }

@@ -3,7 +3,7 @@
 
 import type { AgentEntry, Config } from '../../config/config.ts';
 import { Core } from '../core/core.ts';
-import type { Effects } from '../core/protocol/effects.ts';
+import type { Effects, Peer } from '../core/protocol/effects.ts';
 import { admission } from '../frontier/admission.ts';
 import { Visits } from '../frontier/visits/visits.ts';
 import { chance } from '../runtime/random.ts';
@@ -20,8 +20,12 @@ export interface ProtocolParts {
   readonly config: Config;
   readonly entry: AgentEntry;
   readonly agents: readonly AgentEntry[];
+  /** Agents that must join before the crawl begins; without them the agent exits with 5. */
   readonly awaits?: readonly string[];
+  /** The members at an earlier end of the crawl, which the agent tells others. */
   readonly completedBy?: readonly string[] | undefined;
+  /** The other agents that run in the same data directory now. */
+  readonly local?: (() => readonly Peer[]) | undefined;
   readonly state: { readonly db: Connection };
 }
 
@@ -29,8 +33,9 @@ export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effect
   const { config } = parts;
   const seeds = seedsOf(config);
   const scope = requestScopeOf(config, seeds);
+  const kept = new KeptAddresses(parts.state.db);
   return new Core({
-    ...withOverlay(config, settingsOf(parts), new KeptAddresses(parts.state.db)),
+    ...withOverlay(config, settingsOf(parts), { kept, local: parts.local }),
     store,
     effects,
     slice: turnSlice(),

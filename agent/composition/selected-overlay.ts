@@ -8,20 +8,23 @@ import type { Config } from '../../config/config.ts';
 import type { CoreParts } from '../core/assembly.ts';
 import type { CoreSettings } from '../core/protocol/settings.ts';
 import { KademliaOverlay } from '../kademlia/kademlia-overlay.ts';
-import type { KeptAddresses } from '../kademlia/routing/first-contacts.ts';
+import type { FirstContactsOptions } from '../kademlia/routing/first-contacts.ts';
 import { chance } from '../runtime/random.ts';
 import { ringPointsOf, sha1 } from './placement.ts';
 
 /** The settings without those that follow from the overlay. */
 export type PlainSettings = Omit<CoreSettings, 'build' | 'collision'>;
 
+/** What an agent knows of others beside the config. */
+type Known = Pick<FirstContactsOptions, 'kept' | 'local'>;
+
 /** The core's settings, and its overlay unless every agent knows all others. */
 export function withOverlay(
   { cluster }: Pick<Config, 'cluster'>,
   settings: PlainSettings,
-  kept: KeptAddresses,
+  known: Known,
 ): Pick<CoreParts, 'settings' | 'overlay'> {
-  if (cluster.overlay === 'kademlia') return withKademlia(cluster, settings, kept);
+  if (cluster.overlay === 'kademlia') return withKademlia(cluster, settings, known);
   const points = ringPointsOf(cluster);
   return {
     settings: {
@@ -35,7 +38,7 @@ export function withOverlay(
 function withKademlia(
   { kademlia, contacts }: Config['cluster'],
   settings: PlainSettings,
-  kept: KeptAddresses,
+  addresses: Known,
 ): Pick<CoreParts, 'settings' | 'overlay'> {
   const { ids, bucketSize, concurrency, neighbourhood } = kademlia;
   const { id, capacity, address, fingerprintHash, backups } = settings;
@@ -48,7 +51,7 @@ function withKademlia(
     identifiersOf: (member) => known.of(member),
     contacts: contacts.length > 0 ? contacts : listed,
     ...{ fingerprintHash, bucketSize, concurrency, neighbourhood, backups },
-    ...{ heartbeatMs, suspectAfterMs, random: chance, kept },
+    ...{ heartbeatMs, suspectAfterMs, random: chance, ...addresses },
     countsPages: settings.pagesMax !== null,
   });
   const build: CoreSettings['build'] = (members) => overlay.placement(members);

@@ -451,13 +451,12 @@ export class Core {
   #tryJoin(now: Instant): void {
     if (this.#p.view.joined || this.#p.handOff.owedAny()) return;
     if (!this.#p.membership.allMet(now)) return this.#p.joinWait.goesOn(now);
+    if (!this.#p.joinWait.mayJoin()) return;
     this.#p.view.joined = true;
     this.#p.overlay.joined();
     this.#p.view.moved();
     this.#p.shutdown.joined();
     this.#p.joinWait.joined();
-    // Without members, nobody can report that the crawl completed while this agent was starting.
-    if (this.#p.view.size === 0) this.#effects.push({ type: 'woke' });
     this.#p.routing.join();
     this.#p.inbox.join();
     this.#viewChanged(now);

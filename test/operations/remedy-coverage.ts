@@ -50,6 +50,16 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/contacts.test.ts', 'without an answer of a contact, an agent says so'],
   },
   {
+    says: 'agent/core/lifecycle/join-wait.ts: would begin a second cluster',
+    by: ['test/integration/second-cluster.test.ts', 'an agent begins no second cluster if those'],
+  },
+  ...['agent/core/lifecycle/join-wait.ts: begins a new cluster', 'do not know each other'].map(
+    (says) => ({
+      says,
+      by: ['test/integration/second-cluster.test.ts', 'status warns of agents'] as const,
+    }),
+  ),
+  {
     says: 'agents are connected; start at least',
     by: [
       'test/integration/slow/late-agents.test.ts',

@@ -4,6 +4,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
+import type { AgentOptions } from '../../agent.ts';
 import type { AgentEnd } from '../../composition/agent-end.ts';
 import { wallMs } from '../../runtime/clock.ts';
 import { codeOfError, type ExitCode, messageOf } from '../common/exit-code.ts';
@@ -64,12 +65,12 @@ export async function runAgent(
     await startingEnded(config.agent.dataDir);
   }
   const isShown = !launched && process.stderr.isTTY;
-  // Unless stderr is a terminal, the log is written to stderr, too, and has the warning.
-  const warn = (message: string) => {
-    opened.log.warn(message);
+  // Unless stderr is a terminal, the log is written to stderr, too, and has the message.
+  const tell: AgentOptions['tell'] = (what, message) => {
+    opened.log[what === 'warn' ? 'warn' : 'info'](message);
     if (isShown) say(`${id}: ${message}`);
   };
-  const end = await run({ ...start, warn }, opened.log, signals);
+  const end = await run({ ...start, tell, ...(await neighboursOf(config)) }, opened.log, signals);
   // Unless stderr is a terminal, the log is written to stderr, too, and has the reason.
   const isLogged = end.code !== 0 && end.code !== 11 && !process.stderr.isTTY;
   if (!launched && !isLogged) say(`${id}: ${end.reason}`);
@@ -89,8 +90,15 @@ function keepYoung(): void {
   setFlagsFromString('--max-semi-space-size=0');
 }
 
+/** With contacts, an agent looks for those of its data directory, too: they are one cluster. */
+async function neighboursOf(config: ResolvedConfig): Promise<Pick<AgentOptions, 'local'>> {
+  if (config.cluster.contacts.length === 0) return {};
+  const { strangersOf } = await import('../common/strangers.ts');
+  return { local: () => strangersOf(config) };
+}
+
 async function run(
-  start: AgentStart & { readonly warn: (message: string) => void },
+  start: AgentStart & Pick<AgentOptions, 'tell' | 'local'>,
   log: AgentLog['log'],
   signals: ProcessSignals,
 ): Promise<AgentEnd> {

@@ -6,6 +6,7 @@
 import type { WalkStep } from '../../control/control.ts';
 import type { ControlVerb, MemberCard } from '../../core/protocol/messages.ts';
 import { type Asked, askInTurn } from './ask.ts';
+import { isListening } from './listener.ts';
 
 /** Agents of one step: the answers fit into one message. */
 const STEP_AGENTS = 32;
@@ -24,6 +25,8 @@ export interface Walked {
   readonly visited: ReadonlyMap<string, MemberCard>;
   /** Members that did not answer. */
   readonly unreachable: readonly string[];
+  /** The agents that answered, in groups that know nobody of each other. */
+  readonly groups: readonly (readonly string[])[];
   /** The first response of each agent that forwarded the command. */
   readonly begins: readonly WalkStep[];
   /** Why no agent forwarded the command, or an agent of the config did not answer. */
@@ -35,8 +38,7 @@ export async function walk(whom: Asked, errand: Errand): Promise<Walked> {
   const course = new Course(whom, errand);
   let refused: unknown = null;
   for (const { id, address } of whom.agents) {
-    // A contact is named by its address, and only helps to find the others.
-    if (course.isFinished && (course.visited.has(id) || id === address)) continue;
+    if (course.isFinished && !(await course.isNew(id, address))) continue;
     try {
       await course.through(id);
     } catch (error) {
@@ -44,9 +46,9 @@ export async function walk(whom: Asked, errand: Errand): Promise<Walked> {
     }
   }
   if (course.visited.size === 0 && refused !== null) throw refused;
-  const { unreachable, begins, failures } = course;
+  const { unreachable, begins, failures, groups } = course;
   const [results, visited] = [sorted(course.results), sorted(course.visited)];
-  return { results, visited, unreachable, begins, failures };
+  return { results, visited, unreachable, groups, begins, failures };
 }
 
 /** By identifier, a2 before a10. */
@@ -61,6 +63,9 @@ class Course {
   readonly failures: string[] = [];
   /** An agent has forwarded the command until nobody new was named. */
   isFinished = false;
+  readonly groups: string[][] = [];
+  /** The agents that were named since the last group was found. */
+  #named = new Set<string>();
   readonly #whom: Asked;
   #errand: Errand;
   /** All agents that were named, and those of them that an agent has in view. */
@@ -74,6 +79,13 @@ class Course {
 
   get unreachable(): readonly string[] {
     return [...this.#members].filter((id) => !this.visited.has(id));
+  }
+
+  /** Whether an agent may run that was not asked yet. A contact is named by its address. */
+  async isNew(id: string, address: string): Promise<boolean> {
+    if (id !== address) return !this.visited.has(id);
+    const isVisited = [...this.visited.values()].some((card) => card.address === address);
+    return !isVisited && (await isListening(address));
   }
 
   /** Asks all agents that were not asked yet through the agent `entry`, and this agent at last. */
@@ -92,6 +104,18 @@ class Course {
     }
     // At last: an agent that stops forwards nothing any more.
     this.isFinished = this.visited.has(me.id) || (await this.#bring(entry, [me]));
+    if (this.isFinished) this.#group();
+  }
+
+  /** Adds the agents that have answered since the last call to the groups that they have named. */
+  #group(): void {
+    const known = this.groups.flat();
+    const found = [...this.visited.keys()].filter((id) => !known.includes(id));
+    const named = this.groups.filter((group) => group.some((id) => this.#named.has(id)));
+    const others = this.groups.filter((group) => !named.includes(group));
+    const group = [...named.flat(), ...found].sort();
+    this.groups.splice(0, Infinity, ...others, ...(group.length > 0 ? [group] : []));
+    this.#named = new Set();
   }
 
   /** Has a directive numbered by the first agent; the others get it as this agent numbered it. */
@@ -137,6 +161,7 @@ class Course {
     }
     const step = answer.result as WalkStep;
     for (const card of [step.me, ...step.members, ...step.contacts]) {
+      this.#named.add(card.id);
       if (card.inc >= (this.#cards.get(card.id)?.inc ?? 0)) this.#cards.set(card.id, card);
     }
     for (const { id } of step.members) this.#members.add(id);

@@ -25,6 +25,7 @@ import {
   say,
   styled,
   type TableColumn,
+  warn,
 } from '../common/output.ts';
 import { type Walked, walk } from '../common/walk.ts';
 import { nextSteps } from '../query/next-steps.ts';
@@ -49,6 +50,8 @@ export interface ClusterStatus {
   readonly agents: readonly AgentStatus[];
   /** Configured agents and members that did not answer. */
   readonly unreachable: readonly string[];
+  /** With the overlay kademlia: the agents, in groups that know nobody of each other. */
+  readonly groups?: readonly (readonly string[])[];
   /** Directives in force, the newest first. */
   readonly orders?: readonly ListedDirective[];
   /** Set if no agent answers because the crawl is complete. */
@@ -88,6 +91,8 @@ export async function status(
   );
   if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
   else await print(`${statusText(cluster)}\n`);
+  const strange = groupsText(cluster, loaded.config);
+  if (!flags.json && strange !== null) warn(strange);
   if (!flags.json && cluster.unreachable.length > 0) {
     say(`${styled('yellow', 'no answer from', caller().stderr)} ${cluster.unreachable.join(', ')}`);
     const left = leftOf(cluster);
@@ -114,14 +119,28 @@ export function walkedStatus({
   results,
   unreachable,
   begins,
-}: Pick<Walked, 'results' | 'unreachable' | 'begins'>) {
+  groups,
+}: Pick<Walked, 'results' | 'unreachable' | 'begins' | 'groups'>) {
   const agents = [...results.values()] as AgentStatus[];
   const [{ me, orders = [] } = { me: null }] = begins;
   // The agent that answered first knows only the directives of its neighbours.
   const digest = agents.find(({ id }) => id === me?.id)?.directives;
   const same = agents.filter(({ directives }) => directives === digest).map(({ id }) => id);
   const known = orders.map((one) => ({ ...one, applied: [...new Set([...one.applied, ...same])] }));
-  return { agents, unreachable, orders: known };
+  const joined = new Set(agents.flatMap((one) => (one.joined ? [one.id] : [])));
+  const clusters = groups.filter((group) => group.some((id) => joined.has(id)));
+  return { agents, unreachable, groups: clusters, orders: known };
+}
+
+/** What to do if the agents that answer are several clusters; null: they are one. */
+function groupsText({ groups = [] }: ClusterStatus, config: ResolvedConfig): string | null {
+  if (groups.length < 2) return null;
+  return (
+    `${groups.map((ids) => ids.join(', ')).join(' and ')} do not know each other: they are ` +
+    `${groups.length} clusters, which visit the same hosts; stop the agents of all clusters but ` +
+    `one (${programName()} stop ${shownCrawl(config)} ID ...), add the address of one that runs to ` +
+    'cluster.contacts, and start them again'
+  );
 }
 
 /** Agents that do not answer because they have left, according to the events of the others. */
@@ -166,13 +185,14 @@ async function completed(
 
 /** @param result - an agent's response to `status` */
 export function clusterStatus(result: unknown, configured: readonly string[]): ClusterStatus {
-  const { agents, unreachable, orders = [] } = result as ClusterStatus;
+  const { agents, unreachable, groups = [], orders = [] } = result as ClusterStatus;
   const heard = new Set(agents.map(({ id }) => id));
   const silent = new Set([...unreachable, ...configured].filter((id) => !heard.has(id)));
   const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id, 'en', numeric);
   return {
     agents: agents.toSorted(byId),
     unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
+    ...(groups.length > 1 && { groups }),
     orders: listedDirectives(orders, [...heard, ...silent]),
   };
 }

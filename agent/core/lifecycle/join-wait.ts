@@ -1,6 +1,7 @@
 // Warns while this agent cannot join, at growing intervals, and names the agents that it waits for.
-// Ends the agent if the wait is hopeless. An agent waits for those whose copies a lost state is restored from, and
-// in a partial view for a member that has joined, unless it may begin a cluster (docs/OVERLAY.md).
+// Ends the agent if the wait is hopeless. An agent waits for those whose copies a lost state is
+// restored from, and in a partial view for a member that has joined, unless it may begin a cluster
+// (docs/OVERLAY.md). Says how it has joined.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Membership } from '../membership/membership.ts';
@@ -18,7 +19,7 @@ const AWAIT_MS_MAX = 60_000;
 interface JoinWaitParts {
   readonly settings: Pick<CoreSettings, 'suspectAfterMs'>;
   readonly view: Pick<View, 'members' | 'size' | 'joined'>;
-  readonly overlay: Pick<Overlay, 'mayBeFirst' | 'entries'>;
+  readonly overlay: Pick<Overlay, 'isPartial' | 'mayBeFirst' | 'entries'>;
   readonly membership: Pick<Membership, 'awaited'>;
   readonly effects: Effects;
   readonly shutdown: Pick<Shutdown, 'end'>;
@@ -43,9 +44,26 @@ export class JoinWait implements Part {
     this.#warning.begin(now.mono);
   }
 
+  /**
+   * Whether this agent, which knows all that it must know, may join. It ends instead of beginning
+   * a second cluster beside running agents of its data directory.
+   */
+  mayJoin(): boolean {
+    const { view, overlay, shutdown } = this.#p;
+    if (this.#joinedOnce || view.size > 0 || overlay.entries.local.length === 0) return true;
+    shutdown.end(5, this.#secondCluster());
+    return false;
+  }
+
   joined(): void {
+    const { view, overlay, effects } = this.#p;
     this.#joinedOnce = true;
     this.#warning.end();
+    // Without members, nobody can report that the crawl completed while this agent was starting.
+    if (view.size === 0) effects.push({ type: 'woke' });
+    const isFirst = view.size === 0 && overlay.isPartial;
+    const members = `has joined; members in view: ${view.size}`;
+    effects.push({ type: 'note', message: isFirst ? this.#begins() : members });
   }
 
   /** Why this agent has not joined; null: it has, or it has not waited for long. */
@@ -75,15 +93,39 @@ export class JoinWait implements Part {
     const ids = members.map(({ card }) => card.id).sort();
     return (
       `${ids.join(', ')} ${ids.length === 1 ? 'waits' : 'wait'}, too: only a contact begins a ` +
-      `cluster; start one of ${this.#contacts()}`
+      `cluster; start one of ${this.#contacts()}; if none can be started, add the address of one ` +
+      'agent that waits to cluster.contacts, and restart that agent'
+    );
+  }
+
+  #begins(): string {
+    const { contacts, others } = this.#p.overlay.entries;
+    const asked = [...contacts, ...(others.length > 0 ? [`${others.length} known addresses`] : [])];
+    const why = [
+      ...(contacts.length === 0 ? ['its own address is the only contact'] : []),
+      ...(asked.length > 0 ? [`no agent answers at ${asked.join(', ')}`] : []),
+    ];
+    return (
+      `begins a new cluster: ${why.join(', and ')}; if agents of this crawl run elsewhere, stop ` +
+      'this agent, add the address of one of them to cluster.contacts, and start it again'
+    );
+  }
+
+  #secondCluster(): string {
+    const { local } = this.#p.overlay.entries;
+    const ids = local.map(({ id }) => id).join(', ');
+    return (
+      `would begin a second cluster: ${ids} ${local.length === 1 ? 'runs' : 'run'} in the same ` +
+      `data directory without an answer; end ${local.length === 1 ? 'it' : 'them'} (ubiring kill ` +
+      'CONFIG ID), then start this agent again'
     );
   }
 
   #nobody(): string {
-    const { length } = this.#p.overlay.entries.earlier;
-    const earlier = length === 0 ? '' : `, nor at ${length} known from an earlier run`;
+    const { length } = this.#p.overlay.entries.others;
+    const others = length === 0 ? '' : `, nor at ${length} other known addresses`;
     return (
-      `no agent answers at ${this.#contacts()}${earlier}: start one of these contacts, or correct ` +
+      `no agent answers at ${this.#contacts()}${others}: start one of these contacts, or correct ` +
       'cluster.contacts; if the crawl is over (ubiring status CONFIG), there is nothing to join'
     );
   }

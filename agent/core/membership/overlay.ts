@@ -76,8 +76,10 @@ export interface Watched {
 export interface Entries {
   /** From the config, without this agent's own. */
   readonly contacts: readonly string[];
-  /** Of agents that were known earlier. */
-  readonly earlier: readonly string[];
+  /** Other known addresses, for example of agents that were known earlier. */
+  readonly others: readonly string[];
+  /** Agents that have run in the same data directory since this one started. */
+  readonly local: readonly Peer[];
 }
 
 /** What a turn of the overlay asks the core to do. */
@@ -177,7 +179,7 @@ function noTree(): Tree {
 export class FullView implements Overlay {
   readonly isPartial = false;
   readonly mayBeFirst = true;
-  readonly entries: Entries = { contacts: [], earlier: [] };
+  readonly entries: Entries = { contacts: [], others: [], local: [] };
   readonly tree = noTree();
 
   reset(): void {}

@@ -49,8 +49,8 @@ export type Effect =
   /** Sends the result of a command to the operator. */
   | { readonly type: 'tell'; readonly tell: () => void; readonly durable: true }
   | { readonly type: 'woke' }
-  /** Tells the operator what needs attention; completes the sentence *this agent ...* */
-  | { readonly type: 'warn'; readonly message: string }
+  /** Tells the operator what needs attention, or what happened; completes *this agent ...* */
+  | { readonly type: 'warn' | 'note'; readonly message: string }
   | ({ readonly type: 'end' } & End);
 
 /** Collects the effects of one turn. */

@@ -1,9 +1,11 @@
 // The endpoints through which an agent finds the cluster: the contacts of the config, and the agents
-// that earlier processes of this agent knew, so that a restart needs none of the contacts. The
-// agents there are not known by name, so a PING without an addressee is sent, and its answer names
-// the agent.
+// that earlier processes of this agent knew, so that a restart needs none of the contacts. Agents of
+// the same data directory are asked as well, because they must not become two clusters. The agents
+// at these endpoints need not be known by name, so a PING without an addressee is sent, and its
+// answer names the agent.
 
 import type { Entries } from '../../core/membership/overlay.ts';
+import type { Peer } from '../../core/protocol/effects.ts';
 import type { MemberCard } from '../../core/protocol/messages.ts';
 import type { Contact } from './contact.ts';
 
@@ -22,6 +24,8 @@ export interface FirstContactsOptions {
   readonly suspectAfterMs: number;
   /** Absent: nothing is kept. */
   readonly kept?: KeptAddresses;
+  /** The other agents that run in the same data directory now. Absent: there are none. */
+  readonly local?: (() => readonly Peer[]) | undefined;
 }
 
 /** Each of them needs a link while it is asked, and 32 links to unconfirmed addresses may exist. */
@@ -33,8 +37,10 @@ export class FirstContacts implements Entries {
   readonly #o: FirstContactsOptions;
   readonly contacts: readonly string[];
   /** The next contact to ask is the first. */
-  readonly #others: string[];
+  readonly #toAsk: string[];
   #askedAt = -Infinity;
+  /** The agents of the same data directory at the start. */
+  readonly #local: readonly Peer[];
   /** The most recently seen first. Filled by `keep` from the routing table. Bound: `KEPT_MAX`. */
   #kept: readonly string[];
   #keptAt = -Infinity;
@@ -44,8 +50,11 @@ export class FirstContacts implements Entries {
   constructor(options: FirstContactsOptions) {
     this.#o = options;
     this.contacts = options.contacts.filter((endpoint) => endpoint !== options.self.address);
-    this.#others = [...this.contacts];
-    this.#kept = (options.kept?.read() ?? []).slice(0, KEPT_MAX);
+    this.#toAsk = [...this.contacts];
+    this.#local = options.local?.() ?? [];
+    const addresses = this.#local.map(({ address }) => address);
+    const all = new Set([...addresses, ...(options.kept?.read() ?? [])]);
+    this.#kept = [...all].slice(0, KEPT_MAX);
   }
 
   /** Only a contact may begin a cluster: any other agent could be cut off from one that exists. */
@@ -54,9 +63,17 @@ export class FirstContacts implements Entries {
   }
 
   /** The kept endpoints that are no contacts. */
-  get earlier(): readonly string[] {
+  get others(): readonly string[] {
     const all = new Set(this.#o.contacts).add(this.#o.self.address);
     return this.#kept.filter((endpoint) => !all.has(endpoint));
+  }
+
+  /** Contacts are left out: one that has just started has not answered yet. */
+  get local(): readonly Peer[] {
+    if (this.#local.length === 0) return [];
+    const running = new Set(this.#o.local?.().map(({ id }) => id));
+    const { contacts } = this.#o;
+    return this.#local.filter(({ id, address }) => running.has(id) && !contacts.includes(address));
   }
 
   /**
@@ -67,24 +84,24 @@ export class FirstContacts implements Entries {
    */
   due(known: Pick<ReadonlySet<string>, 'size' | 'has'>, now: number): readonly string[] {
     const { heartbeatMs, suspectAfterMs } = this.#o;
-    const earlier = known.size === 0 ? this.#earlierDue(now) : [];
-    if (now - this.#askedAt < (known.size === 0 ? heartbeatMs : suspectAfterMs)) return earlier;
+    const others = known.size === 0 ? this.#keptDue(now) : [];
+    if (now - this.#askedAt < (known.size === 0 ? heartbeatMs : suspectAfterMs)) return others;
     this.#askedAt = now;
-    if (known.size === 0) return [...this.#others, ...earlier];
-    const [next] = this.#others.splice(0, 1);
+    if (known.size === 0) return [...this.#toAsk, ...others];
+    const [next] = this.#toAsk.splice(0, 1);
     if (next === undefined) return [];
-    this.#others.push(next);
+    this.#toAsk.push(next);
     return known.has(next) ? [] : [next];
   }
 
-  #earlierDue(now: number): readonly string[] {
+  #keptDue(now: number): readonly string[] {
     if (now - this.#batchAt < this.#o.suspectAfterMs / KEPT_BATCHES) return [];
     this.#batchAt = now;
-    const { earlier } = this;
+    const { others } = this;
     const size = KEPT_MAX / KEPT_BATCHES;
     const from = this.#batch * size;
-    this.#batch = from + size < earlier.length ? this.#batch + 1 : 0;
-    return earlier.slice(from, from + size);
+    this.#batch = from + size < others.length ? this.#batch + 1 : 0;
+    return others.slice(from, from + size);
   }
 
   /**

@@ -287,7 +287,7 @@ describe('agents outside the view', () => {
     const to = overlay.pump(ZERO).pings.map(({ to: { id, address } }) => `${id}@${address}`);
     assert.deepEqual(to, ['@10:1', '@11:1']);
     assert.equal(overlay.mayBeFirst, false);
-    assert.deepEqual(overlay.entries.earlier, ['11:1']);
+    assert.deepEqual(overlay.entries.others, ['11:1']);
   });
 
   const find = (key: string): ContactMessage => ({

@@ -3,13 +3,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { JoinWait } from '../../../../agent/core/lifecycle/join-wait.ts';
+import type { Entries } from '../../../../agent/core/membership/overlay.ts';
 import type { End } from '../../../../agent/core/protocol/effects.ts';
 import { Effects } from '../../../../agent/core/protocol/effects.ts';
 import { partialView, viewStage } from '../membership/overlay-stage.ts';
 
 const contacts = ['tcp://h:1', 'tcp://h:2'];
 
-function stageOf(ids: readonly string[] = [], more: { first?: boolean; awaited?: string[] } = {}) {
+interface Stage {
+  readonly first?: boolean;
+  readonly awaited?: string[];
+  readonly entries?: Partial<Entries>;
+}
+
+function stageOf(ids: readonly string[] = [], more: Stage = {}) {
   const { settings, view, members } = viewStage(ids, { suspectAfterMs: 10_000 });
   for (const member of members) member.joined = false;
   const effects = new Effects();
@@ -18,7 +25,7 @@ function stageOf(ids: readonly string[] = [], more: { first?: boolean; awaited?:
     ...{ settings, view, effects },
     overlay: partialView({
       mayBeFirst: more.first ?? false,
-      entries: { contacts, earlier: ['tcp://h:3'] },
+      entries: { contacts, others: ['tcp://h:3'], local: [], ...more.entries },
     }),
     membership: { awaited: more.awaited ?? [] },
     shutdown: { end: (code, reason) => void ends.push({ code, reason }) },
@@ -40,7 +47,7 @@ function stageOf(ids: readonly string[] = [], more: { first?: boolean; awaited?:
     return { warnedAt, last };
   };
   const codes = () => ends.map(({ code }) => code);
-  return { wait, until, ends, codes, view, members };
+  return { wait, until, ends, codes, view, members, effects };
 }
 
 describe('an agent that meets nobody', () => {
@@ -51,7 +58,7 @@ describe('an agent that meets nobody', () => {
     const { warnedAt, last } = until(60, 5);
     assert.deepEqual(warnedAt, [5, 10, 20, 40]);
     for (const part of [
-      /^has not joined: no agent answers at tcp:\/\/h:1, tcp:\/\/h:2, nor at 1 known from an earlier run/,
+      /^has not joined: no agent answers at tcp:\/\/h:1, tcp:\/\/h:2, nor at 1 other known addresses/,
       /start one of these contacts, or correct cluster\.contacts/,
       /if the crawl is over \(ubiring status CONFIG\)/,
     ]) {
@@ -91,6 +98,7 @@ describe('an agent that meets others', () => {
     const { warnedAt, last } = until(200);
     assert.deepEqual(warnedAt[0], 20);
     assert.match(last, /: a, b wait, too: only a contact begins a cluster; start one of tcp:\/\/h/);
+    assert.match(last, /none can be started, add the address of one .* and restart that agent$/);
     assert.deepEqual(ends, [], 'they may be slow');
   });
 
@@ -115,4 +123,47 @@ it('an agent that must meet others ends with 5 after a minute without one of the
   assert.deepEqual(codes(), []);
   until(61, 59.9);
   assert.match(ends.at(0)!.reason, /^a9 did not join within 60 s/);
+});
+
+describe('an agent that may join', () => {
+  const local = [{ id: 'n1', address: 'tcp://h:8' }];
+  const saidBy = (ids: readonly string[], entries: Partial<Entries>) => {
+    const { wait, effects } = stageOf(ids, { first: true, entries });
+    wait.joined();
+    return effects.take().flatMap((effect) => (effect.type === 'note' ? [effect.message] : []));
+  };
+
+  it('says how many agents it knows', () => {
+    assert.deepEqual(saidBy(['a', 'b'], {}), ['has joined; members in view: 2']);
+  });
+
+  it('says that it begins a cluster, and why', () => {
+    const remedy = 'add the address of one of them to cluster.contacts, and start it again';
+    const rest = `; if agents of this crawl run elsewhere, stop this agent, ${remedy}`;
+    assert.deepEqual(saidBy([], { contacts: [], others: [] }), [
+      `begins a new cluster: its own address is the only contact${rest}`,
+    ]);
+    assert.deepEqual(saidBy([], {}), [
+      `begins a new cluster: no agent answers at ${contacts.join(', ')}, 1 known addresses${rest}`,
+    ]);
+  });
+
+  it('begins no second cluster beside agents of its data directory', () => {
+    const { wait, ends } = stageOf([], { first: true, entries: { local } });
+    assert.equal(wait.mayJoin(), false);
+    assert.deepEqual(
+      ends.map(({ code }) => code),
+      [5],
+    );
+    assert.match(ends[0]!.reason, /^would begin a second cluster: n1 runs in the same data dir/);
+  });
+
+  it('joins beside them if it has a member, or has joined before', () => {
+    const met = stageOf(['a'], { first: true, entries: { local } });
+    assert.equal(met.wait.mayJoin(), true);
+    const late = stageOf([], { first: true, entries: { local } });
+    late.wait.joined();
+    assert.equal(late.wait.mayJoin(), true);
+    assert.deepEqual([...met.ends, ...late.ends], []);
+  });
 });

@@ -14,7 +14,9 @@ function stageOf(joined: boolean) {
   const greeted: string[] = [];
   const other = new OtherSettings({
     ...{ settings, view, outbound },
-    overlay: partialView({ entries: { contacts: [CONTACT], earlier: ['tcp://earlier'] } }),
+    overlay: partialView({
+      entries: { contacts: [CONTACT], others: ['tcp://earlier'], local: [] },
+    }),
     membership: { greetOne: ({ id, address }) => greeted.push(`${id} ${address}`) },
   });
   const refused = (message: object, id = 'x') => {

@@ -85,7 +85,7 @@ test('first contacts: new addresses are saved before the old ones, from time to 
   assert.equal(saves.length, 1, 'another order is not saved');
   keep(2000, 'tcp://h:6', 'tcp://h:4', 'tcp://h:6');
   assert.deepEqual(saves[1], ['tcp://h:6', 'tcp://h:4', 'tcp://h:5', 'tcp://h:3']);
-  assert.deepEqual(first.earlier, saves[1]);
+  assert.deepEqual(first.others, saves[1]);
 });
 
 test('first contacts: a full list changes only for an agent that is not known any more', () => {
@@ -94,4 +94,19 @@ test('first contacts: a full list changes only for an agent that is not known an
   assert.deepEqual(saves, []);
   keep(1000, ...numbered(KEPT_MAX, 1));
   assert.deepEqual(saves, [numbered(KEPT_MAX, 1)]);
+});
+
+test('first contacts: agents of the same data directory are asked first, while they run', () => {
+  let running = [1, 2, 4, 5].map((n) => ({ id: `n${n}`, address: `tcp://h:${n}` }));
+  const first = new FirstContacts({
+    ...{ ...times, contacts: ['tcp://h:1', 'tcp://h:2'], self: { address: 'tcp://h:1' } },
+    kept: { read: () => ['tcp://h:7', 'tcp://h:4'], save: () => {} },
+    local: () => running,
+  });
+  assert.deepEqual(first.others, ['tcp://h:4', 'tcp://h:5', 'tcp://h:7']);
+  assert.deepEqual(first.due(none, 0), ['tcp://h:2', 'tcp://h:4', 'tcp://h:5', 'tcp://h:7']);
+  const ids = () => first.local.map(({ id }) => id);
+  assert.deepEqual(ids(), ['n4', 'n5'], 'contacts may have started at the same time');
+  running = [5, 6].map((n) => ({ id: `n${n}`, address: `tcp://h:${n}` }));
+  assert.deepEqual(ids(), ['n5'], 'n6 has started later, and may not have answered yet');
 });
