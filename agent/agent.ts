@@ -270,7 +270,7 @@ class Agent implements RunningAgent {
   }
 
   stopNow(): void {
-    void this.#end({ code: 11, reason: 'stopped at once; run launch again to continue' });
+    void this.#end({ code: 11, reason: 'stopped at once; start the agents again to continue' });
   }
 
   /** During the exit this is the last status, since the state may no longer be readable. */

@@ -14,6 +14,8 @@ export interface AgentEntry {
 export interface Config {
   /** Absolute path of the config file. */
   readonly file: string;
+  /** The agent that the command line has added to `cluster.agents`. */
+  readonly added?: string;
   readonly name: string;
   /** All seeds as written: those of the config, then those of each seed file. */
   readonly seeds: readonly string[];

@@ -36,9 +36,16 @@ describe('kademlia', { concurrency: 1 }, () => {
     );
     for (const { ended } of agents) assertCode(await ended, 0);
     // Commands that need the list of agents say what to do instead.
-    const unlisted = await run('agent', crawl.config, '--id', 'n0');
+    const unlisted = await run('agent', crawl.config, '--id', 'n9');
     assertCode(unlisted, 2);
-    assert.match(unlisted.stderr, /add --listen ENDPOINT/);
+    assert.match(unlisted.stderr, /n9 is not in .*, and has not run here: add --listen ENDPOINT/);
+    const again = await run('agent', crawl.config, '--id', 'n0');
+    assertCode(again, 0);
+    assert.match(again.stderr, /complete already; --refresh .*; to start over, move .* away/);
+    const launched = await run('launch', crawl.config);
+    assertCode(launched, 4);
+    assert.match(launched.stderr, /no agent for this machine.*\n.*through cluster\.contacts:\n/);
+    assert.match(launched.stderr, /^ {2}ubiring agent .* --id ID --listen ENDPOINT$/m);
     const owner = await run('owner', crawl.config, 'h.test');
     assertCode(owner, 4);
     assert.match(owner.stderr, /no agent answers; for a URL, see: ubiring explain CONFIG URL/);

@@ -143,7 +143,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent is stopped',
-    says: ['agent/core/lifecycle/shutdown.ts: stopped; run launch again to continue'],
+    says: ['agent/core/lifecycle/shutdown.ts: stopped; start the agents again'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       await stage.run(0, 'stop');
@@ -153,7 +153,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'an agent is stopped at once by a second signal',
-    says: ['stopped at once; run launch again to continue'],
+    says: ['stopped at once; start the agents again to continue'],
     async play(stage) {
       const agent = await stage.runs(['a1'], 'agent', '--id', 'a1');
       // Both signals are pending when the process continues, so the second arrives before the agent
@@ -169,7 +169,7 @@ export const agentSituations: readonly Situation[] = [
     name: 'a complete crawl is launched again',
     says: [
       'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh requests its pages again',
-      'agent/cli/agent/agent-run.ts: the crawl is complete already; launch --refresh requests its pages again',
+      'agent/cli/agent/agent-run.ts: launch --refresh requests its pages again',
       '--fresh deletes the pages that --refresh requests again: give only one of them',
       'agent/cli/launch/launch-command.ts: --repair cannot be combined with --fresh or --refresh',
       '--delete-archives needs --fresh',

@@ -42,8 +42,8 @@ export const fileSituations: readonly Situation[] = [
     name: 'a state file of a complete crawl is damaged',
     agents: 2,
     says: [
-      'agent/cli/audit/audit-command.ts:   ubiring launch … --repair',
-      'agent/cli/state-files/crawl-files.ts:   ubiring launch … --repair',
+      'agent/cli/audit/audit-command.ts:  --repair',
+      'agent/cli/state-files/crawl-files.ts:  --repair',
     ],
     async play(stage) {
       await stage.completes();
@@ -290,7 +290,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'a complete crawl lost its state file, and no agent has copies',
     says: [
       'their pages back: restore the file from a backup',
-      'agent/cli/agent/repair.ts:   ubiring launch … --fresh',
+      'agent/cli/agent/repair.ts:  --fresh',
     ],
     async play(stage) {
       await stage.completes();
@@ -346,7 +346,7 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: 'status is called before the agents have ports',
-    says: ['agent/cli/common/load-config.ts: ubiring launch …'],
+    says: ['agent/cli/common/load-config.ts: ubiring launch ……'],
     async play(stage) {
       stage.edit((config) => {
         config.cluster = { agents: 1 };

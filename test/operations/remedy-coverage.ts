@@ -27,7 +27,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: [fewer, 'launch may omit an agent that has handed over its hosts'] as const,
   })),
   ...[
-    'has contacts and no list of agents: add --listen ENDPOINT',
+    'and has not run here: add --listen ENDPOINT',
+    'agent/cli/agent/agent-run.ts: --refresh requests its pages again; to start over, move',
+    'agent/cli/common/load-config.ts: ubiring agent … --id ID --listen ENDPOINT…',
+    'agent/cli/launch/launch-plan.ts: ubiring agent … --id ID --listen ENDPOINT',
     '…; for a URL, see: ubiring explain CONFIG URL',
   ].map((says) => ({
     says,
@@ -45,6 +48,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says,
     by: ['test/unit/cli/agent/new-agent.test.ts', 'new agent: an agent '] as const,
   })),
+  {
+    says: 'agent/cli/common/load-config.ts: … --listen …',
+    by: ['test/unit/cli/state-files/left-out-text.test.ts', 'open work: an agent that joined'],
+  },
   {
     says: 'agent/core/lifecycle/join-wait.ts: no agent answers at',
     by: ['test/integration/contacts.test.ts', 'without an answer of a contact, an agent says so'],
@@ -71,7 +78,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/core/lifecycle/join-wait.test.ts', 'says that they wait as well'],
   },
   {
-    says: 'agent/cli/agent/repair.ts:   ubiring launch … --repair',
+    says: 'agent/cli/agent/repair.ts:  --repair',
     by: [
       'test/integration/slow/repair.test.ts',
       'launch requires --repair if more state files are lost than',
@@ -170,6 +177,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
   ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
+  ['repair.ts:   stop all agents, and move … away', 'agents that know only contacts and no copies'],
   ['too many commands at once; try again', 'more concurrent commands than a machine can start'],
   ['too many seeds are pending; try again', 'an owner that accepts no seeds'],
   ['agent/storage/file/reading.ts: has schema …', 'a newer version'],

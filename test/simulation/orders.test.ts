@@ -163,7 +163,7 @@ describe('seeds at run time', () => {
     );
     const { id } = c.living().find((a) => c.snapshot(a.id).lifecycle === 'complete')!;
     const [told] = seed(c, id, [{ url: 'http://late.test/', depth: 0 }]);
-    assert.ok(told && !told.ok && /launch again/.test(told.why));
+    assert.ok(told && !told.ok && /start the agents again/.test(told.why));
   });
 });
 

@@ -48,8 +48,8 @@ export async function agentCommand(
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
   const known = membersOf(loaded.config).map((member) => member.id);
-  if (known.length === 0) {
-    say(`${loaded.config.file} has contacts and no list of agents: add --listen ENDPOINT`);
+  if (loaded.config.cluster.contacts.length > 0 && !known.includes(id)) {
+    say(`${id} is not in ${loaded.config.file}, and has not run here: add --listen ENDPOINT`);
     return 2;
   }
   if (!allKnown([id], loaded.config, known)) return 2;

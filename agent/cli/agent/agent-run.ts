@@ -47,8 +47,11 @@ export async function runAgent(
     // a stall would take it for the end of this round. `launch` has already done so for its agents.
     writeRefreshing(config, refresh, wallMs());
   } else if (isComplete(config) && !completedBy) {
-    const reason =
-      'the crawl is complete already; launch --refresh requests its pages again, --fresh starts over';
+    const how =
+      config.added === undefined
+        ? 'launch --refresh requests its pages again, --fresh starts over'
+        : `--refresh requests its pages again; to start over, move ${config.agent.dataDir} away`;
+    const reason = `the crawl is complete already; ${how}`;
     if (!launched) say(`${id}: ${reason}`);
     return finish(0, reason, 'complete');
   }

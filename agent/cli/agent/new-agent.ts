@@ -1,13 +1,15 @@
 // An agent that is not in the config (`ubiring agent CONFIG --id ID --listen ENDPOINT`): it joins
 // through the contacts of the overlay kademlia. Its options are checked as the entries of
-// `cluster.agents` are.
+// `cluster.agents` are. At a restart, its endpoint is the one that it recorded.
 
+import path from 'node:path';
 import type { AgentEntry, Config } from '../../../config/config.ts';
+import { recordedEndpoint } from '../../../config/file/ports.ts';
 import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
 import { agentCapacity } from '../../../config/keys/cluster-keys.ts';
 import { agentId, listenEndpoint, peerEndpoint } from '../../../config/keys/leaves.ts';
 import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
-import type { LoadResult } from '../common/load-config.ts';
+import { isListed, type LoadResult } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 
 /** The options of a new agent, as written. */
@@ -26,7 +28,8 @@ type Checked =
  * the options, if anything is.
  */
 export function withNewAgent(config: Config, id: string, flags: NewAgentFlags): LoadResult<Config> {
-  const { listen, address, capacity } = flags;
+  const { address, capacity } = flags;
+  const listen = flags.listen ?? (address === undefined ? earlierEndpoint(config, id) : undefined);
   if (listen === undefined) {
     const lone = address !== undefined ? '--address' : capacity !== undefined && '--capacity';
     if (!lone) return { ok: true, config };
@@ -46,8 +49,15 @@ export function withNewAgent(config: Config, id: string, flags: NewAgentFlags): 
   }
   return {
     ok: true,
-    config: { ...config, cluster: { ...config.cluster, agents: [...others, entry] } },
+    config: { ...config, added: id, cluster: { ...config.cluster, agents: [...others, entry] } },
   };
+}
+
+/** The endpoint at which an agent that is not in the config ran before. */
+function earlierEndpoint(config: Config, id: string): string | undefined {
+  if (config.cluster.contacts.length === 0 || isListed(config, id)) return undefined;
+  if (!agentId.safeParse(id).success) return undefined;
+  return recordedEndpoint(path.join(config.agent.dataDir, id)) ?? undefined;
 }
 
 function checkedEntry(

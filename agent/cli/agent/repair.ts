@@ -3,8 +3,7 @@
 // one with an empty state would start again from the seeds.
 
 import { type Config, membersOf } from '../../../config/config.ts';
-import { shownCrawl } from '../common/load-config.ts';
-import { programName } from '../common/output.ts';
+import { isListed, launchCommand } from '../common/load-config.ts';
 import type { CheckedCompletion, Unsound } from '../state-files/completion-check.ts';
 
 export interface RepairRequest {
@@ -72,7 +71,9 @@ function noCopies(config: Config): string[] {
   return [
     'no other agent has copies of its hosts (cluster.backups, number of agents), so a repair cannot bring',
     'their pages back: restore the file from a backup, or start over:',
-    `  ${programName()} launch ${shownCrawl(config)} --fresh`,
+    isListed(config)
+      ? `  ${launchCommand(config, ' --fresh')}`
+      : `  stop all agents, and move ${config.agent.dataDir} away`,
   ];
 }
 
@@ -81,6 +82,6 @@ function fewCopies(config: Config, agents: readonly Unsound[], copies: number): 
   return [
     `each host has ${kept}, and ${agents.length} states are lost: hosts that only these agents had cannot`,
     'come back. Restore one of the files from a backup of your own, or repair what can be repaired:',
-    `  ${programName()} launch ${shownCrawl(config)} --repair`,
+    `  ${launchCommand(config, ' --repair')}`,
   ];
 }

@@ -8,8 +8,8 @@ import { monotonicMs } from '../../runtime/clock.ts';
 import type { QuickCheck } from '../../storage/file/examination.ts';
 import { AUDIT_RECORDS } from '../../storage/reads/audit-queries.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
-import { type CommonFlags, load, shownCrawl, startCommand } from '../common/load-config.ts';
-import { print, programName, say } from '../common/output.ts';
+import { type CommonFlags, launchCommand, load, startCommand } from '../common/load-config.ts';
+import { print, say } from '../common/output.ts';
 import { foundAgents, isDamage, isUnusedState, type StateFile } from '../common/query-files.ts';
 import { noCopies, whereElse } from '../state-files/crawl-files.ts';
 import { openFilesOf } from '../state-files/other-crawl.ts';
@@ -69,7 +69,7 @@ function unreadable(config: Config, owners: Owners, agents: readonly string[]): 
   return [
     `${noProof}. The copies of the other agents restore it.`,
     'If no agent runs:',
-    `  ${programName()} launch ${shownCrawl(config)} --repair`,
+    `  ${launchCommand(config, ' --repair')}`,
     'if the others run:',
     ...agents.map((id) => `  ${startCommand(id, config)}`),
     'if an agent does not come back and others have taken over its hosts, move its directory away',

@@ -2,9 +2,13 @@
 // stderr and exits with 4.
 
 import path from 'node:path';
-import type { AgentEntry, Config } from '../../../config/config.ts';
+import { type AgentEntry, type Config, membersOf } from '../../../config/config.ts';
 import { loadConfig } from '../../../config/file/load.ts';
-import { type PortsProblemCode, resolveAgents } from '../../../config/file/ports.ts';
+import {
+  type PortsProblemCode,
+  recordedEndpoint,
+  resolveAgents,
+} from '../../../config/file/ports.ts';
 import { formatProblems } from '../../../config/file/problem.ts';
 import type { Asked } from './ask.ts';
 import { caller } from './caller.ts';
@@ -119,12 +123,24 @@ function codeOf(code: PortsProblemCode): ExitCode {
   return code === 'cluster-not-launched' ? 1 : 4;
 }
 
-export function launchCommand(config: Config): string {
-  return `${programName()} launch ${shownCrawl(config)}`;
+/** Starts all agents; if the config lists none, the command starts one, to be named by the user. */
+export function launchCommand(config: Config, more = ''): string {
+  if (isListed(config)) return `${programName()} launch ${shownCrawl(config)}${more}`;
+  return `${programName()} agent ${shownCrawl(config)} --id ID --listen ENDPOINT${more}`;
 }
 
+/** Starts an agent. One that is not in the config joins through contacts, with its endpoint. */
 export function startCommand(id: string, config: Config): string {
-  return `${programName()} agent ${shownCrawl(config)} --id ${id}`;
+  const start = `${programName()} agent ${shownCrawl(config)} --id ${id}`;
+  if (config.cluster.contacts.length === 0 || isListed(config, id)) return start;
+  const endpoint = recordedEndpoint(path.join(config.agent.dataDir, id));
+  return `${start} --listen ${endpoint ?? 'ENDPOINT'}`;
+}
+
+/** Whether the config file lists the agent, or any agent, so that `launch` can start it. */
+export function isListed(config: Config, id?: string): boolean {
+  const listed = membersOf(config).filter((member) => member.id !== config.added);
+  return listed.some((member) => id === undefined || member.id === id);
 }
 
 /** Agents that a command can ask: those of the config that have an endpoint, and strangers. */

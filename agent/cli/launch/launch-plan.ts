@@ -72,7 +72,14 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   const found = typeof agents === 'number' ? null : await localAgents(agents);
   const local = found === null ? all : found.local.map(({ id }) => id);
   const chosen = selectAgents(flags.agents, all, local, found?.why);
-  if (!chosen.ok) return { kind: 'refused', code: chosen.code, message: chosen.message };
+  if (!chosen.ok) {
+    const joins = local.length === 0 && config.cluster.contacts.length > 0;
+    const start = `${programName()} agent ${shownCrawl(config)} --id ID --listen ENDPOINT`;
+    const more = joins
+      ? `\nto start an agent that joins through cluster.contacts:\n  ${start}`
+      : '';
+    return { kind: 'refused', code: chosen.code, message: `${chosen.message}${more}` };
+  }
   const { ids } = chosen;
   const elsewhere = flags.agents === undefined ? [...(found?.why.values() ?? [])] : [];
   const notes = elsewhere.map((why) => `not started here: ${why}`);

@@ -37,7 +37,8 @@ export type CheckedCompletion =
 
 /**
  * @param here - agents of this machine. An agent of the record without a directory counts as
- *   missing if it is one of them or not in the config. An agent of another machine may have none.
+ *   missing if it is one of them or not in the config. An agent of another machine may have none,
+ *   and with `cluster.contacts` it need not be in the config.
  */
 export function checkedCompletion(config: Config, here: readonly string[]): CheckedCompletion {
   const completion = readCompletion(config);
@@ -45,8 +46,10 @@ export function checkedCompletion(config: Config, here: readonly string[]): Chec
   const { note } = completion;
   const { dataDir } = config.agent;
   const elsewhere = membersOf(config).filter(({ id }) => !here.includes(id));
+  const mayBeAnywhere = config.cluster.contacts.length > 0;
   const members = note.agents.filter((agent) => {
-    const isElsewhere = elsewhere.some(({ id }) => id === agent);
+    const isListed = elsewhere.some(({ id }) => id === agent);
+    const isElsewhere = isListed || (mayBeAnywhere && !here.includes(agent));
     return !isElsewhere || fs.existsSync(path.join(dataDir, agent));
   });
   const agents = members.flatMap((agent) => {

@@ -3,8 +3,8 @@
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { type CommonFlags, load, shownCrawl } from '../common/load-config.ts';
-import { programName, say } from '../common/output.ts';
+import { type CommonFlags, launchCommand, load } from '../common/load-config.ts';
+import { say } from '../common/output.ts';
 import type { StateFile } from '../common/query-files.ts';
 import { openFilesOf } from './other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
@@ -79,6 +79,6 @@ export function repairLines(config: Config, copies: number): string[] {
   if (copies === 0) return [noCopies];
   return [
     'to restore it from the copies of the other agents, while no agent runs:',
-    `  ${programName()} launch ${shownCrawl(config)} --repair`,
+    `  ${launchCommand(config, ' --repair')}`,
   ];
 }

@@ -8,6 +8,9 @@ import { count, printable, programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import type { LeftOut } from './left-out.ts';
 
+/** Lines of one kind in a message, which must stay short if many agents are meant. */
+const shownMax = 3;
+
 /** For example `a3: 95 queued URLs and 3 fetched pages of 12 hosts (h1, h2, …)`. */
 export function leftOutText({ agent, hosts, queued, pages, samples }: LeftOut): string {
   const what = [
@@ -44,8 +47,8 @@ export function leftOutRefusal(
   const which = strangers.length > 0 ? '' : ` --agents ${all.join(',')}`;
   return [
     'not started, because work of other agents would be left out; only their states have:',
-    ...leftOut.map((one) => `  ${leftOutText(one)}`),
-    ...(strangers.length > 0 ? [backText(config, strangers)] : []),
+    ...shortened(leftOut.map(leftOutText)),
+    ...backText(config, strangers),
     'start them too:',
     `  ${programName()} launch ${crawl}${which}${again}`,
     'to retire them, start them in this way, and while they run let them hand over their hosts:',
@@ -54,14 +57,27 @@ export function leftOutRefusal(
   ].join('\n');
 }
 
-/** How to restore agents that were removed from the config or renamed in it. */
-function backText({ cluster }: Config, strangers: readonly string[]): string {
+/** How to start agents that joined through contacts, or restore those that the config had. */
+function backText(config: Config, strangers: readonly string[]): string[] {
+  if (strangers.length === 0) return [];
+  const { cluster } = config;
+  if (cluster.contacts.length > 0) {
+    const starts = strangers.map((id) => startCommand(id, config));
+    return ['first start those that are not in the config:', ...shortened(starts)];
+  }
   const numbers = strangers.map((id) => Number(/^a(\d+)$/.exec(id)?.[1] ?? Number.NaN));
   const isNumbered = typeof cluster.agents === 'number' && numbers.every(Number.isSafeInteger);
   const how = isNumbered
     ? `set cluster.agents to ${Math.max(...numbers)} again`
     : 'put each back into cluster.agents under that id';
-  return `the config does not have ${strangers.join(', ')} (removed, or renamed): ${how}, then`;
+  return [`the config does not have ${strangers.join(', ')} (removed, or renamed): ${how}, then`];
+}
+
+/** The first lines, indented, and how many there are besides. */
+function shortened(lines: readonly string[]): string[] {
+  const shown = lines.slice(0, shownMax).map((line) => `  ${line}`);
+  const more = lines.length - shown.length;
+  return more > 0 ? [...shown, `  and ${more} more`] : shown;
 }
 
 /** The message of an agent that was started without `launch`, at its start and at its exit. */
@@ -71,7 +87,7 @@ export function openWorkText(config: Config, leftOut: readonly LeftOut[]): strin
   const idle = leftOut.filter((one) => !running.includes(one));
   return [
     ...(running.length > 0 ? ['the crawl is not complete: running agents still have'] : []),
-    ...running.map((one) => `  ${leftOutText(one)}`),
+    ...shortened(running.map(leftOutText)),
     ...(idle.length > 0 ? idleText(config, idle) : []),
   ].join('\n');
 }
@@ -81,9 +97,9 @@ function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {
   const strangers = leftOut.filter((one) => !known.includes(one)).map(({ agent }) => agent);
   return [
     'the crawl is not complete, because some agents do not run; only their states have:',
-    ...leftOut.map((one) => `  ${leftOutText(one)}`),
-    ...(strangers.length > 0 ? [backText(config, strangers)] : []),
+    ...shortened(leftOut.map(leftOutText)),
+    ...(config.cluster.contacts.length > 0 ? [] : backText(config, strangers)),
     'start each beside the others:',
-    ...leftOut.map(({ agent }) => `  ${startCommand(agent, config)}`),
+    ...shortened(leftOut.map(({ agent }) => startCommand(agent, config))),
   ];
 }

@@ -139,8 +139,8 @@ export class JoinWait implements Part {
     if (missing.length === 0 || waitedMs < AWAIT_MS_MAX) return;
     const reason =
       `${missing.join(', ')} did not join within ${AWAIT_MS_MAX / 1000} s, but a state must be ` +
-      'restored from their copies: start all agents together (ubiring launch CONFIG --repair, on ' +
-      'each machine)';
+      'restored from their copies: start all agents together (ubiring launch CONFIG --repair or, ' +
+      'with cluster.contacts alone, ubiring agent CONFIG --id ID --repair; on each machine)';
     this.#p.shutdown.end(5, reason);
   }
 }

@@ -215,7 +215,8 @@ export class Shutdown implements Part {
 
   #tryStop(since: number, now: Instant): void {
     const { visits, aborts } = this.#p;
-    if (visits.openCount() === 0) return this.end(11, 'stopped; run launch again to continue');
+    const reason = 'stopped; start the agents again to continue';
+    if (visits.openCount() === 0) return this.end(11, reason);
     if (now.mono - since < STOP_GRACE_MS) return;
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
   }

@@ -234,6 +234,7 @@ const refusals: Readonly<Record<LifecycleState['kind'], string | null>> = {
   crawling: null,
   leaving: 'this agent is leaving',
   stopping: 'the crawl is being stopped',
-  complete: 'the crawl is complete: add the URL to the seeds of the config and launch again',
+  complete:
+    'the crawl is complete: add the URL to the seeds of the config and start the agents again',
   ended: 'this agent has ended',
 };

@@ -121,7 +121,7 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
     const restore = key === 'crawl' ? `restore 'name: ${theirs}' in the config, or ` : '';
     const message =
       `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; ${restore}name another ` +
-      'directory with --data; to discard this state, use launch --fresh';
+      'directory with --data; to discard this state, use launch --fresh, or move it away';
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   return null;

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { withNewAgent } from '../../../../agent/cli/agent/new-agent.ts';
 import type { Config } from '../../../../config/config.ts';
 
 const listed = { id: 'a1', listen: 'tcp://h:1', address: 'tcp://h:1', capacity: 1 };
 const configOf = (contacts: readonly string[], agents: Config['cluster']['agents'] = []) =>
-  ({ cluster: { contacts, agents, kademlia: { ids: 64 } } }) as unknown as Config;
+  ({
+    agent: { dataDir: 'none' },
+    cluster: { contacts, agents, kademlia: { ids: 64 } },
+  }) as unknown as Config;
 const open = configOf(['tcp://h:9'], [listed]);
 
 test('new agent: is added to the agents of the config', () => {
@@ -21,6 +27,26 @@ test('new agent: may listen on all interfaces, and have another capacity', () =>
   assert.ok(loaded.ok);
   const added = { id: 'b', listen: 'tcp://0.0.0.0:2', address: 'tcp://h:3', capacity: 2.5 };
   assert.deepEqual(loaded.config.cluster.agents, [listed, added]);
+});
+
+test('new agent: listens at a restart where it listened before', (t) => {
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-new-'));
+  t.after(() => fs.rmSync(dataDir, { recursive: true, force: true }));
+  for (const id of ['a1', 'b']) {
+    fs.mkdirSync(path.join(dataDir, id));
+    fs.writeFileSync(path.join(dataDir, id, 'agent.endpoint'), 'tcp://h:7\n');
+  }
+  const config = { ...open, agent: { dataDir } } as Config;
+  const loaded = withNewAgent(config, 'b', { capacity: '2' });
+  assert.ok(loaded.ok);
+  const added = { id: 'b', listen: 'tcp://h:7', address: 'tcp://h:7', capacity: 2 };
+  assert.deepEqual(loaded.config.cluster.agents, [listed, added]);
+  assert.deepEqual(withNewAgent(config, 'a1', {}), { ok: true, config });
+  assert.deepEqual(withNewAgent(config, 'c', {}), { ok: true, config });
+  const moved = withNewAgent(config, 'b', { listen: 'tcp://h:8' });
+  assert.ok(moved.ok && moved.config.added === 'b');
+  const at = moved.config.cluster.agents as readonly { listen: string }[];
+  assert.equal(at[1]!.listen, 'tcp://h:8');
 });
 
 test('new agent: without its options the config stays as it is', () => {
