@@ -155,6 +155,11 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
     .action(action(async () => (await import('./launch/launch-command.ts')).launch));
 }
 
+const agentHelp = `
+Examples:
+  ubiring agent crawl.yaml --id a3 --data /srv/crawl
+  ubiring agent crawl.yaml --id n1 --listen tcp://10.0.0.5:7101`;
+
 function addAgentCommand(root: Command, action: ActionOf): void {
   type AgentFlags = Flags<{
     id: string;
@@ -169,7 +174,10 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     .description('run one agent in the foreground')
     .argument(...configArgument)
     .requiredOption('--id <id>', 'which agent of the config, or a new one with --listen')
-    .option('--listen <endpoint>', 'the endpoint of a new agent, which joins by cluster.contacts')
+    .option(
+      '--listen <endpoint>',
+      'the endpoint of a new agent; at its restart, the default is the same',
+    )
     .option('--address <endpoint>', 'where others reach the new agent, if not at --listen')
     .option('--capacity <number>', 'relative share of the hosts of the new agent (default: 1)')
     .option(
@@ -179,7 +187,7 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     )
     .option('--repair', 'as launch --repair; use it on each machine whose state is to be restored')
     .option(...dataOption)
-    .addHelpText('after', '\nExamples:\n  ubiring agent crawl.yaml --id a3 --data /srv/crawl')
+    .addHelpText('after', agentHelp)
     .action(
       action(() => async (file: string, { refresh, ...flags }: AgentFlags) => {
         const { agentCommand } = await import('./agent/agent-command.ts');
