@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { describe, test } from 'node:test';
-import { run, until, untilJoined } from './cli-process.ts';
+import { run, start, until, untilJoined } from './cli-process.ts';
 import { assertCode } from './cluster-stage.ts';
 import { stageOf } from './contacts-stage.ts';
 
@@ -36,5 +36,27 @@ describe('contacts', { concurrency: 2 }, () => {
       /agent a refused this one: limits\.depthPerHost is 3 here and 16 there; give all agents/,
     );
     await untilJoined(config, 'a');
+  });
+
+  test('owner and ring count agents that joined a list of agents', async (t) => {
+    const stage = await stageOf(t, 'abc', 98);
+    const agents = ['a', 'b'].map((id) => ({ id, listen: stage.at(id) }));
+    const written = JSON.parse(fs.readFileSync(stage.config, 'utf8')) as { cluster: object };
+    const mixed = { ...written, cluster: { ...written.cluster, agents } };
+    const config = stage.scratch.write('mixed.json', mixed);
+    const ownersIn = async () => {
+      const { stdout, stderr } = await run('owner', config, 'h.test');
+      return { ids: (JSON.parse(stdout) as { order: string[] }).order.sort().join(''), stderr };
+    };
+    const before = await ownersIn();
+    assert.equal(before.ids, 'ab');
+    assert.match(before.stderr, /no agent answers: only the agents that the config lists are coun/);
+    start(['agent', config, '--id', 'a']);
+    stage.begin('c', config, '--capacity', '2');
+    await untilJoined(config, 'a', 'c');
+    assert.deepEqual(await ownersIn(), { ids: 'abc', stderr: '' });
+    const ring = await run('ring', config, '--json');
+    const { agents: shares } = JSON.parse(ring.stdout) as { agents: { id: string }[] };
+    assert.match(JSON.stringify(shares), /"id":"c","capacity":2,/);
   });
 });

@@ -1,6 +1,6 @@
-// `ubiring owner`: prints the preference list of a host, computed from all the agents of the
-// config; if it does not list them, from those that answer. If agents are absent, the first one in
-// the list that is present is the owner.
+// `ubiring owner`: prints the preference list of a host, computed from all the agents of the config
+// and those that have joined through contacts. If agents are absent, the first one in the list that
+// is present is the owner.
 
 import { placementOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';

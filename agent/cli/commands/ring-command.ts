@@ -1,6 +1,6 @@
 // `ubiring ring`: shows how the ring, or the key space of Kademlia, is divided between the agents of
-// the config or, if it does not list them, those that answer. The share of an agent is the fraction of hosts that it owns; the expected share is its
-// fraction of the capacity.
+// the config and those that have joined through contacts. The share of an agent is the fraction of
+// hosts that it owns; the expected share is its fraction of the capacity.
 
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { placementOf, placesOf } from '../../composition/placement.ts';
