@@ -20,6 +20,8 @@ export interface EventHistory {
   readonly view: ReadonlySet<string>;
   /** The last event about each agent: when it was seen to be alive, or not any more. */
   readonly sightings: ReadonlyMap<string, Sighting>;
+  /** Agents that it knew and did not meet when it joined again, with the time of that join. */
+  readonly missed: ReadonlyMap<string, number>;
   /** The capacity of each agent at its last join; the current config may differ. */
   readonly capacities: ReadonlyMap<string, number>;
   /** `cluster.backups` when the crawl was completed; null if that was not recorded. */
@@ -57,15 +59,30 @@ export function lastView(
 
 function aliveIn(histories: readonly EventHistory[]): readonly string[] {
   const latest = new Map<string, Sighting>();
-  for (const { sightings, lastAt } of histories) {
+  const missing = missingIn(histories);
+  for (const { agent, sightings, lastAt } of histories) {
     // An agent that never joined knows nothing of the others.
     if (lastAt === -Infinity) continue;
     for (const [id, sighting] of sightings) {
+      // Agents that have not run since are not witnesses for each other.
+      if (sighting.isAlive && missing.has(id) && missing.has(agent)) continue;
       const before = latest.get(id);
       if (!before || sighting.at >= before.at) latest.set(id, sighting);
     }
   }
   return [...latest].flatMap(([id, { isAlive }]) => (isAlive ? [id] : [])).sort();
+}
+
+/**
+ * The agents without an event since another joined again without meeting them. If all agents were
+ * killed at once, nobody has recorded that some did not return. Others may still be neighbours.
+ */
+function missingIn(histories: readonly EventHistory[]): ReadonlySet<string> {
+  const ids = histories.flatMap(({ agent, lastAt }) => {
+    const isMissed = histories.some(({ missed }) => (missed.get(agent) ?? -Infinity) > lastAt);
+    return isMissed ? [agent] : [];
+  });
+  return new Set(ids);
 }
 
 /** What an agent says about itself counts most; a former neighbour may not know the present value. */
@@ -82,6 +99,7 @@ function capacitiesOf(histories: readonly EventHistory[]): ReadonlyMap<string, n
 export function historyOf(file: StateFile): EventHistory {
   const { agent } = file;
   const sightings = new Map<string, Sighting>();
+  const missed = new Map<string, number>();
   const capacities = new Map<string, number>();
   let view = new Set([agent]);
   let end: EventHistory['end'] = null;
@@ -97,7 +115,14 @@ export function historyOf(file: StateFile): EventHistory {
     if (end === 'complete' && !mine) continue;
     if (kind === 'join') {
       if (mine) [end, backups, hasJoined] = [null, null, true];
-      if (mine && detail.view) view = new Set(detail.view);
+      if (mine && detail.view) {
+        view = new Set(detail.view);
+        for (const [id, { isAlive }] of sightings) {
+          if (!isAlive || id === agent || view.has(id)) continue;
+          sightings.delete(id);
+          missed.set(id, at);
+        }
+      }
       if (detail.agent !== undefined) view.add(detail.agent);
       if (detail.capacity) capacities.set(detail.agent ?? agent, detail.capacity);
     } else if (kind === 'rejoin') end = null;
@@ -112,9 +137,10 @@ export function historyOf(file: StateFile): EventHistory {
       if (detail.agent !== undefined) view.delete(detail.agent);
     }
     note(sightings, at, kind, { ...detail, agent: detail.agent ?? agent });
+    for (const id of sightings.keys()) missed.delete(id);
   }
   if (!hasJoined) lastAt = -Infinity;
-  return { agent, view, sightings, capacities, backups, end, lastAt };
+  return { agent, view, sightings, missed, capacities, backups, end, lastAt };
 }
 
 function note(
