@@ -20,7 +20,13 @@ export function problemsOf(
   source: ConfigSource,
 ): ConfigProblem[] {
   const keys = new Map(configKeys().map((key) => [key.path, key]));
-  return issues.flatMap((issue) => problemsOfIssue(issue, [], values, source, keys));
+  // A bound of a list is also checked against the length of a string.
+  const mistyped = issues.filter(({ code }) => code === 'invalid_type').map(({ path }) => path);
+  const isSecond = ({ code, path }: Issue) =>
+    ['too_big', 'too_small'].includes(code) && mistyped.some((one) => one.join() === path.join());
+  return issues
+    .filter((issue) => !isSecond(issue))
+    .flatMap((issue) => problemsOfIssue(issue, [], values, source, keys));
 }
 
 /** @returns the paths of the invalid values and of the unknown keys */

@@ -4,6 +4,7 @@
 
 import { findCollision } from '../../assignment/collision.ts';
 import type { ConfiguredMember } from '../config.ts';
+import { cluster } from '../keys/cluster-keys.ts';
 import type { ParsedConfig } from '../keys/schema.ts';
 import { endpointKey, isWildcard, parseEndpoint } from '../values/agent-endpoint.ts';
 import { hostMatcher, hostOfSeed } from '../values/host.ts';
@@ -49,7 +50,8 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.agents', 'cluster.overlay', 'cluster.replicas'], check: ringPoints },
   { reads: ['cluster.agents', 'cluster.kademlia.ids'], check: identifiers },
   { reads: ['cluster.backups', 'cluster.kademlia.neighbourhood'], check: smallNeighbourhood },
-  { reads: ['cluster.agents', 'cluster.contacts'], check: noAgents },
+  { reads: ['cluster.overlay', 'cluster.agents', 'cluster.contacts'], check: noAgents },
+  { reads: ['cluster.overlay', 'cluster.kademlia', 'cluster.replicas'], check: unusedParameters },
   { reads: ['cluster.overlay', 'cluster.contacts'], check: contactsOfRing },
   { reads: ['cluster.agents', 'cluster.contacts'], check: numberedAgents },
   { reads: ['cluster.quorum'], check: needsAllAgents },
@@ -170,17 +172,26 @@ function identifiers({ parsed, members }: Subject): Finding[] {
 }
 
 /** The owner of a host, its backups, the lease grantor and the next agent must know each other. */
-function smallNeighbourhood({ parsed }: Subject): Finding[] {
+function smallNeighbourhood({ raw, parsed }: Subject): Finding[] {
   const { overlay, kademlia, backups } = parsed.cluster;
   const least = backups + 3;
   if (overlay !== 'kademlia' || kademlia.neighbourhood >= least) return [];
+  const path = ['cluster', 'kademlia', 'neighbourhood'];
+  if (valueAt(raw, path) === undefined) {
+    const message = `${backups} backups need cluster.kademlia.neighbourhood ${least} or more`;
+    const remedy = `add "kademlia: { neighbourhood: ${least} }", or lower backups`;
+    return [error(['cluster', 'backups'], message, remedy)];
+  }
   const message = `${kademlia.neighbourhood} is less than cluster.backups + 3, which is ${least}`;
   const remedy = `raise neighbourhood to ${least}, or lower cluster.backups`;
-  return [error(['cluster', 'kademlia', 'neighbourhood'], message, remedy)];
+  return [error(path, message, remedy)];
 }
 
-function noAgents({ parsed, members }: Subject): Finding[] {
-  if (members.length > 0 || parsed.cluster.contacts.length > 0) return [];
+/** A lone agent is the default of the ring only: nobody could join it. */
+function noAgents({ raw, parsed, members }: Subject): Finding[] {
+  const { overlay, contacts } = parsed.cluster;
+  const isMeant = overlay === 'ring' || valueAt(raw, ['cluster', 'agents']) !== undefined;
+  if ((members.length > 0 && isMeant) || contacts.length > 0) return [];
   const remedy = 'list the agents, write their number, or add cluster.contacts (kademlia)';
   return [error(['cluster', 'agents'], 'names no agent', remedy)];
 }
@@ -191,6 +202,17 @@ function contactsOfRing({ parsed }: Subject): Finding[] {
   const message = 'need cluster.overlay: kademlia: on the ring, agents need the list of all agents';
   const remedy = 'list the agents in cluster.agents, or write "overlay: kademlia"';
   return [error(['cluster', 'contacts'], message, remedy)];
+}
+
+/** Parameters of the other overlay. Default values may be written out. */
+function unusedParameters({ parsed }: Subject): Finding[] {
+  const defaults = cluster.parse({});
+  const { overlay } = parsed.cluster;
+  const key = overlay === 'ring' ? 'kademlia' : 'replicas';
+  if (JSON.stringify(parsed.cluster[key]) === JSON.stringify(defaults[key])) return [];
+  const other = overlay === 'ring' ? 'kademlia' : 'ring';
+  const message = `has no effect with cluster.overlay: ${overlay}`;
+  return [warning(['cluster', key], message, `remove it, or write "overlay: ${other}"`)];
 }
 
 /** Only a contact begins a cluster, and the ports of numbered agents are not known beforehand. */

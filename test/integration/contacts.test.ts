@@ -13,7 +13,8 @@ describe('contacts', { concurrency: 2 }, () => {
     const late = begin('b');
     const said = new RegExp(
       `has not joined: no agent answers at ${at('a')}: start one of these contacts, or correct ` +
-        'cluster.contacts; if the crawl is over .* there is nothing to join',
+        'cluster.contacts, for example if another program listens there; if the crawl is over .* ' +
+        'there is nothing to join',
     );
     await until('the warning', () => said.test(late.stderr()));
     const { stdout } = await run('status', config);
@@ -58,5 +59,19 @@ describe('contacts', { concurrency: 2 }, () => {
     const ring = await run('ring', config, '--json');
     const { agents: shares } = JSON.parse(ring.stdout) as { agents: { id: string }[] };
     assert.match(JSON.stringify(shares), /"id":"c","capacity":2,/);
+  });
+
+  test('an agent that restarts without its capacity says so, and finds its endpoint', async (t) => {
+    const { scratch, config, begin, kill } = await stageOf(t, 'a', 97);
+    const first = begin('a', config, '--capacity', '2');
+    await untilJoined(config, 'a');
+    kill('a');
+    await first.ended;
+    assert.doesNotMatch(first.stderr(), /its capacity/);
+    const again = start(['agent', config, '--id', 'a']);
+    const said = /^a: its capacity was 2 and is 1, so hosts move; --capacity changes it$/m;
+    await until('the line', () => said.test(again.stderr()));
+    await untilJoined(config, 'a');
+    assert.notEqual(scratch.pid('a'), null);
   });
 });

@@ -53,6 +53,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/cli/state-files/left-out-text.test.ts', 'open work: an agent that joined'],
   },
   {
+    says: 'so hosts move; --capacity changes it',
+    by: ['test/integration/contacts.test.ts', 'an agent that restarts without its capacity'],
+  },
+  {
     says: 'agent/core/lifecycle/join-wait.ts: no agent answers at',
     by: ['test/integration/contacts.test.ts', 'without an answer of a contact, an agent says so'],
   },

@@ -3,6 +3,7 @@
 // `cluster.agents` are. At a restart, its endpoint is the one that it recorded.
 
 import path from 'node:path';
+import type { z } from 'zod';
 import type { AgentEntry, Config } from '../../../config/config.ts';
 import { recordedEndpoint } from '../../../config/file/ports.ts';
 import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
@@ -73,16 +74,16 @@ function checkedEntry(
     return no(`agent ${id} is in the config, which has its endpoint: leave out --listen`);
   }
   const name = agentId.safeParse(id);
-  if (!name.success) return no(`--id ${id}: ${name.error.issues[0]!.message}`);
+  if (!name.success) return no(`--id ${id}: ${wrongIn(name.error)}`);
   const bound = listenEndpoint.safeParse(listen);
-  if (!bound.success) return no(`--listen ${listen}: ${bound.error.issues[0]!.message}`);
+  if (!bound.success) return no(`--listen ${listen}: ${wrongIn(bound.error)}`);
   if (flags.address === undefined && isWildcard(parseEndpoint(listen)!)) {
     const why = 'all interfaces, so peers do not know where to connect';
     const { port } = parseEndpoint(listen)!;
     return no(`--listen ${listen}: ${why}; add for example --address tcp://10.0.0.5:${port}`);
   }
   const peer = peerEndpoint.safeParse(address);
-  if (!peer.success) return no(`--address ${address}: ${peer.error.issues[0]!.message}`);
+  if (!peer.success) return no(`--address ${address}: ${wrongIn(peer.error)}`);
   const share = agentCapacity.safeParse(Number(flags.capacity ?? 1));
   if (!share.success) return no(`--capacity ${flags.capacity}: must be above 0, up to 1000`);
   const capacity = share.data;
@@ -90,6 +91,12 @@ function checkedEntry(
   if (capacity > most)
     return no(`--capacity ${capacity}: with cluster.kademlia.ids, up to ${most}`);
   return { ok: true, entry: { id, listen, address, capacity } };
+}
+
+/** What is wrong with a value, and what to write. */
+function wrongIn({ issues: [issue] }: z.ZodError): string {
+  const remedy = issue?.code === 'custom' ? issue.params?.remedy : undefined;
+  return [issue!.message, ...(typeof remedy === 'string' ? [remedy] : [])].join('; ');
 }
 
 function no(why: string): Checked {

@@ -126,7 +126,7 @@ export class JoinWait implements Part {
     const others = length === 0 ? '' : `, nor at ${length} other known addresses`;
     return (
       `no agent answers at ${this.#contacts()}${others}: start one of these contacts, or correct ` +
-      'cluster.contacts; if the crawl is over (ubiring status CONFIG), there is nothing to join'
+      'cluster.contacts, for example if another program listens there; if the crawl is over (ubiring status CONFIG), there is nothing to join'
     );
   }
 

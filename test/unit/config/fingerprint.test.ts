@@ -36,7 +36,12 @@ for (const [what, other] of [
 for (const [path, other, here, there] of [
   ['name', `${plain}name: other\ncluster: { replicas: 100 }\n`, '"crawl"', '"other"'],
   ['cluster.replicas', `${plain}cluster: { replicas: 100 }\n`, '200', '100'],
-  ['cluster.overlay', `${plain}cluster: { overlay: kademlia }\n`, '"ring"', '"kademlia"'],
+  [
+    'cluster.overlay',
+    `${plain}cluster: { overlay: kademlia, agents: 1 }\n`,
+    '"ring"',
+    '"kademlia"',
+  ],
   ['cluster.kademlia.ids', `${plain}cluster: { kademlia: { ids: 8 } }\n`, '4', '8'],
   [
     'cluster.kademlia.neighbourhood',

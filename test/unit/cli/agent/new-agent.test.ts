@@ -57,8 +57,20 @@ const listen = 'tcp://h:2';
 for (const [what, config, id, flags, why] of [
   ['without contacts', configOf([]), 'b', { listen }, /needs cluster\.contacts/],
   ['that is in the config', open, 'a1', { listen }, /leave out --listen/],
-  ['with an invalid name', open, 'a/b', { listen }, /--id a\/b: .* is not an identifier/],
-  ['at no endpoint', open, 'b', { listen: 'h:2' }, /--listen h:2: .*is not an endpoint/],
+  [
+    'with an invalid name',
+    open,
+    'a/b',
+    { listen },
+    /--id a\/b: .* is not an identifier; write 1 to 64 letters, digits/,
+  ],
+  [
+    'at no endpoint',
+    open,
+    'b',
+    { listen: 'h:2' },
+    /--listen h:2: .*is not an endpoint; write tcp:\/\/HOST:PORT/,
+  ],
   [
     'at all interfaces without an address',
     ...[open, 'b', { listen: 'tcp://0.0.0.0:2' }],

@@ -105,10 +105,45 @@ test('rules: a neighbourhood has at least three agents more than there are backu
   good(kademlia(', backups: 2'));
   good(kademlia(', backups: 0, kademlia: { neighbourhood: 3 }'));
   good(kademlia(', backups: 3').replace('kademlia,', 'ring,'));
-  const problem = onlyProblem(kademlia(', backups: 3'));
+  const problem = onlyProblem(kademlia(', backups: 3, kademlia: { neighbourhood: 5 }'));
   assert.equal(problem.path, 'cluster.kademlia.neighbourhood');
   assert.match(problem.message, /5 is less than cluster\.backups \+ 3, which is 6/);
   assert.match(problem.remedy, /raise neighbourhood to 6/);
+  const byDefault = onlyProblem(
+    `${plain}cluster:\n  overlay: kademlia\n  agents: 4\n  backups: 3\n`,
+  );
+  assert.deepEqual([byDefault.path, byDefault.line], ['cluster.backups', 6]);
+  assert.match(byDefault.message, /^3 backups need cluster\.kademlia\.neighbourhood 6 or more/);
+  good(kademlia(', backups: 3, kademlia: { neighbourhood: 6 }'));
+  assert.match(byDefault.remedy, /add "kademlia: \{ neighbourhood: 6 \}"/);
+});
+
+test('rules: warns of parameters of the other overlay', () => {
+  const parameters = ', kademlia: { ids: 8 }, replicas: 100';
+  const [inRing, inKademlia] = [
+    kademlia(parameters).replace('kademlia,', 'ring,'),
+    kademlia(parameters),
+  ];
+  const said = (text: string) => warningsOf(text).map((one) => / (cluster\..*?;)/.exec(one)?.[1]);
+  assert.deepEqual(said(inRing), ['cluster.kademlia: has no effect with cluster.overlay: ring;']);
+  assert.deepEqual(said(inKademlia), [
+    'cluster.replicas: has no effect with cluster.overlay: kademlia;',
+  ]);
+  assert.deepEqual(warningsOf(kademlia(', kademlia: { ids: 4 }, replicas: 200')), []);
+});
+
+test('rules: the overlay kademlia needs agents or contacts', () => {
+  const problem = onlyProblem(`${plain}cluster: { overlay: kademlia }\n`);
+  assert.deepEqual([problem.path, problem.message], ['cluster.agents', 'names no agent']);
+  good(`${plain}cluster: { overlay: kademlia, agents: 1 }\n`);
+  good(`${plain}cluster: { overlay: kademlia, contacts: ["tcp://h:1"] }\n`);
+});
+
+test('rules: a text in place of a list is one problem', () => {
+  const problem = onlyProblem(
+    `${plain}cluster: { overlay: kademlia, contacts: "tcp://h:123456789" }\n`,
+  );
+  assert.match(problem.message, /^must be a list, not/);
 });
 
 for (const [path, why, text] of [
