@@ -1,6 +1,8 @@
 // Real processes with the overlay kademlia crawl the synthetic web.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { freePorts } from '../../bench/ports.ts';
 import { run, start } from './cli-process.ts';
@@ -52,6 +54,11 @@ describe('kademlia', { concurrency: 1 }, () => {
     assertCode(await run('explain', crawl.config, crawl.web.seed), 0);
     assertWhole(crawl, 0);
     assertCode(await run('audit', crawl.config), 0);
+    // As if it had run on another machine: its state is not missing here.
+    fs.rmSync(join(crawl.scratch.dataDir, 'n2'), { recursive: true });
+    const here = await run('agent', crawl.config, '--id', 'n0');
+    assertCode(here, 0);
+    assert.match(here.stderr, /complete already/);
   });
 
   test('an agent that is killed and restarted joins again, and the crawl ends with 0', async (t) => {
