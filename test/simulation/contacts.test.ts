@@ -24,7 +24,7 @@ describe('without the contact', () => {
     const { end } = c.agents.get('a2')!;
     assert.equal(end, null);
     c.run(59_000);
-    assert.match(c.snapshot('a2').waits!, /^no agent answers at /);
+    assert.match(c.snapshot('a2').waits!, /^has not joined: no agent answers at /);
     assert.equal(c.agents.get('a2')!.end, null);
     c.run(2000);
     assert.equal(c.agents.get('a2')!.end?.code, 5);
