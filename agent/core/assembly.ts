@@ -129,13 +129,13 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
   const view = new View(settings);
   const events = new EventLog(store);
   const refused = new RefusedClaims(events);
-  const outbound = new Outbound(settings, effects, view);
+  const overlay = parts.overlay ?? new FullView();
+  const outbound = new Outbound(settings, effects, view, overlay);
   const directives = new Directives({ ...settings, store: parts.directives });
   const detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
   const lease = new Lease({ leaseMs: settings.leaseMs });
   const stall = new StallWatch({ leaseMs: settings.leaseMs });
   const { changes } = hooks;
-  const overlay = parts.overlay ?? new FullView();
   const membership = new Membership({
     settings,
     view,

@@ -180,6 +180,11 @@ export class Core {
         return this.#p.budgets.onMessage(from, message, now);
       case 'ORDERS':
         return this.#p.operator.onDirectives(from.id, message.orders, now);
+      case 'RELAY': {
+        const inner = this.#p.neighbours.onRelay(from, message);
+        if (inner) this.#receive(inner, now, true);
+        return;
+      }
       case 'URLS':
         this.#p.completion.activity();
         return this.#p.inbox.onUrls(this.#p.neighbours.cardOf(from)!, message, now);
@@ -235,8 +240,6 @@ export class Core {
         return p.budgets.onMessage(member.card, message, now);
       case 'LEAVE':
         return p.membership.remove(member, 'leave', now);
-      case 'RELAY':
-        return this.#onRelay(member, message, now);
       case 'CONTROL':
       case 'CONTROL_ACK':
         return;
@@ -401,17 +404,6 @@ export class Core {
       this.#p.requeues.received(host);
       if (this.#p.view.owns(host)) this.#p.visits.schedule(host);
     }
-  }
-
-  /** Opens a message for this agent; forwards one for another agent if its origin sent it. */
-  #onRelay(from: Member, relay: Extract<Message, { type: 'RELAY' }>, now: Instant): void {
-    if (relay.to === this.#settings.id) {
-      const { envelope } = relay;
-      if (envelope.message.type !== 'RELAY') this.#receive(envelope, now, true);
-      return;
-    }
-    const member = this.#p.view.get(relay.to);
-    if (member && relay.origin === from.card.id) this.#p.outbound.passOn(member, relay);
   }
 
   // ---- incarnations

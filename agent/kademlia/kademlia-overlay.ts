@@ -92,6 +92,8 @@ export class KademliaOverlay implements Overlay {
   readonly #first: FirstContacts;
   /** Agents outside the view that have sent a message, with their incarnations. */
   readonly #met = new Map<AgentId, MemberCard>();
+  /** By agent outside the view: another, over which messages between it and this one pass. */
+  readonly #vias = new Map<AgentId, MemberCard>();
   #hood: Neighbourhood;
   readonly #known = new Map<AgentId, Known>();
   /** Agents of this agent's regions to greet. */
@@ -118,6 +120,7 @@ export class KademliaOverlay implements Overlay {
       ...{ self, sha1, identifiersOf, bucketSize, concurrency },
       timeoutMs: suspectAfterMs / 2,
       nearest: (key) => this.#nearestTo(key),
+      reached: (id, via) => this.#reach(id, via),
       nearer: (key, found) => this.#nearer(key, found),
     });
     this.tree = new LeaderTree({
@@ -161,6 +164,7 @@ export class KademliaOverlay implements Overlay {
     this.#toGreet.clear();
     this.#asked.clear();
     this.#met.clear();
+    this.#vias.clear();
     this.#locator.reset();
     this.tree.reset();
   }
@@ -314,12 +318,12 @@ export class KademliaOverlay implements Overlay {
         return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
       case 'FIND_NODE': {
         const { key } = message;
-        const agents = this.#nearestTo(BigInt(`0x${key}`), id).map((one) => cardOf(one));
+        const agents = this.#nearestTo(BigInt(`0x${key}`), id);
         return { type: 'FOUND_NODES', key, agents, ...this.#aboutMe() };
       }
       case 'FOUND_NODES': {
         for (const one of message.agents) this.#pingLater(one, now);
-        this.#locator.answered(card, BigInt(`0x${message.key}`), message.agents.map(contactOf));
+        this.#locator.answered(card, BigInt(`0x${message.key}`), message.agents);
         return null;
       }
     }
@@ -330,11 +334,12 @@ export class KademliaOverlay implements Overlay {
     return { capacity: self.capacity, address: self.address, fingerprintHash };
   }
 
-  /** The nearest agents that are known here, members and contacts. */
-  #nearestTo(key: Key, except = ''): Contact[] {
+  /** The nearest agents that are known here: members, with their incarnations, and contacts. */
+  #nearestTo(key: Key, except = ''): MemberCard[] {
     const { bucketSize, identifiersOf } = this.#s;
-    const all = new Map(this.#table.closest(key, bucketSize, false).map((one) => [one.id, one]));
-    for (const { card } of this.#known.values()) all.set(card.id, contactOf(card));
+    const contacts = this.#table.closest(key, bucketSize, false);
+    const all = new Map(contacts.map((contact) => [contact.id, cardOf(contact)]));
+    for (const { card } of this.#known.values()) all.set(card.id, card);
     all.delete(except);
     return [...all.values()]
       .map((contact) => ({ contact, distance: distanceTo(key, identifiersOf(contact)) }))
@@ -343,8 +348,18 @@ export class KademliaOverlay implements Overlay {
       .map(({ contact }) => contact);
   }
 
-  meet({ id, inc, capacity, address }: MemberCard): void {
+  meet({ id, inc, capacity, address }: MemberCard, via?: MemberCard): void {
     putLatest(this.#met, id, { id, inc, capacity, address }, MET_MAX);
+    if (via) this.#reach(id, via);
+  }
+
+  #reach(id: AgentId, via: MemberCard | null): void {
+    if (via) putLatest(this.#vias, id, via, MET_MAX);
+    else this.#vias.delete(id);
+  }
+
+  via(id: AgentId): MemberCard | null {
+    return this.#vias.get(id) ?? null;
   }
 
   met(id: AgentId): MemberCard | null {

@@ -69,7 +69,7 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   COUNTED: 'member',
   ROBOTS_ASK: 'correspondent',
   ROBOTS_TOLD: 'correspondent',
-  RELAY: 'member',
+  RELAY: 'correspondent',
   CONTROL: 'nobody',
   CONTROL_ACK: 'nobody',
 };
@@ -80,6 +80,7 @@ export type MemberMessage = Exclude<
   | OverlayMessage
   | {
       type:
+        | 'RELAY'
         | 'HELLO'
         | 'PROBE'
         | 'HEARTBEAT'

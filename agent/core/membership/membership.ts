@@ -261,7 +261,8 @@ export class Membership {
     const { counter, joined, capacity, address } = beat;
     const news = { id, inc, capacity, address, counter, joined, direct: !relayed };
     if (!this.#p.view.has(id) && !this.#p.overlay.isWanted(news, beat, now)) return;
-    this.#hear(news, now, { by: id });
+    // In a partial view, a member that relays it shows that it reaches the sender.
+    this.#hear(news, now, { by: id, vouched: relayed && this.#p.overlay.isPartial });
     const member = this.#p.view.get(id);
     if (member?.card.inc !== inc) {
       // In a partial view, it may have had this agent as a member, which never heard of it.

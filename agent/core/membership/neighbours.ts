@@ -15,10 +15,13 @@ import type {
 } from '../protocol/messages.ts';
 import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { Part } from '../protocol/part.ts';
+import { TAKEN_FROM } from './gate.ts';
 import type { Membership } from './membership.ts';
 import type { Outbound } from './outbound.ts';
 import type { AgentState, Overlay } from './overlay.ts';
 import type { View } from './view.ts';
+
+type Relay = Extract<Message, { type: 'RELAY' }>;
 
 interface NeighboursParts {
   readonly directives: Pick<Directives, 'hash' | 'all'>;
@@ -115,6 +118,28 @@ export class Neighbours implements Part {
       default:
         assertNever(message);
     }
+  }
+
+  /**
+   * Forwards a message for another agent if its origin sent it. Returns one for this agent. An agent
+   * outside the view relays only for others outside it, and nothing that concerns the view.
+   */
+  onRelay(from: Envelope['from'], relay: Relay): Envelope | null {
+    const { overlay, outbound, view } = this.#p;
+    const { envelope, sender, origin, to } = relay;
+    if (to !== view.me) {
+      const card = view.get(to)?.card ?? overlay.met(to);
+      if (card && origin === from.id) outbound.passOn(card, relay);
+      return null;
+    }
+    const { type } = envelope.message;
+    if (type === 'RELAY') return null;
+    if (!view.has(from.id) && (view.has(origin) || TAKEN_FROM[type] !== 'correspondent'))
+      return null;
+    if (view.has(origin)) return envelope;
+    const via = this.cardOf(from);
+    if (sender && via) overlay.meet({ ...envelope.from, ...sender }, via);
+    return envelope;
   }
 
   #answer(card: MemberCard | null, answerOf: (card: MemberCard) => Message | null): void {

@@ -4,9 +4,11 @@
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Envelope, Incarnation, MemberCard, Message } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
+import type { Overlay } from './overlay.ts';
 import type { Member, View } from './view.ts';
 
 type SendOptions = { readonly durable?: boolean };
+type Relay = Extract<Message, { type: 'RELAY' }>;
 
 const BULK: ReadonlySet<Message['type']> = new Set([
   'URLS',
@@ -21,12 +23,14 @@ export class Outbound {
   readonly #settings: CoreSettings;
   readonly #effects: Effects;
   readonly #view: View;
+  readonly #overlay: Pick<Overlay, 'via'>;
   #configured: ReadonlyMap<AgentId, string> | null = null;
 
-  constructor(settings: CoreSettings, effects: Effects, view: View) {
+  constructor(settings: CoreSettings, effects: Effects, view: View, overlay: Pick<Overlay, 'via'>) {
     this.#settings = settings;
     this.#effects = effects;
     this.#view = view;
+    this.#overlay = overlay;
   }
 
   /** Sends a message to a member; with `durable`, only after the next commit is on disk. */
@@ -41,7 +45,14 @@ export class Outbound {
   toCard(card: MemberCard, message: Message, options: SendOptions = {}): void {
     const member = this.#view.get(card.id);
     if (member?.card.inc === card.inc) return this.toMember(member, message, options);
-    this.#push(card, this.#envelope(card.id, card.inc, message), options.durable ?? false);
+    const envelope = this.#envelope(card.id, card.inc, message);
+    const durable = options.durable ?? false;
+    const via = this.#overlay.via(card.id);
+    if (via) {
+      const { capacity, address } = this.#settings;
+      this.#pushOver(via, card.id, { envelope, sender: { capacity, address } }, durable);
+    }
+    this.#push(card, envelope, durable);
   }
 
   /**
@@ -63,16 +74,23 @@ export class Outbound {
   }
 
   /** Forwards a RELAY to its destination, only directly. */
-  passOn(to: Member, relay: Message): void {
-    this.#push(to.card, this.#envelope(to.card.id, to.card.inc, relay), false);
+  passOn(to: MemberCard, relay: Message): void {
+    this.#push(to, this.#envelope(to.id, to.inc, relay), false);
   }
 
   #relay(member: Member, envelope: Envelope, durable: boolean): void {
     const via = this.#relayFor(member, envelope.message.type);
-    if (!via) return;
-    const origin = this.#settings.id;
-    const relay: Message = { type: 'RELAY', origin, to: member.card.id, envelope };
-    this.#push(via.card, this.#envelope(via.card.id, via.card.inc, relay), durable);
+    if (via) this.#pushOver(via.card, member.card.id, { envelope }, durable);
+  }
+
+  #pushOver(
+    via: MemberCard,
+    to: AgentId,
+    what: Pick<Relay, 'envelope' | 'sender'>,
+    durable: boolean,
+  ): void {
+    const relay: Relay = { type: 'RELAY', origin: this.#settings.id, to, ...what };
+    this.#push(via, this.#envelope(via.id, via.inc, relay), durable);
   }
 
   /**

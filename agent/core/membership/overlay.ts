@@ -147,10 +147,12 @@ export interface Overlay {
   onRegion(from: Watched, message: RegionMessage, now: Instant): Message | null;
   /** Handles a message from any agent; returns the answer, if there is one. */
   onContact(from: Sender, message: ContactMessage, now: Instant): Message | null;
-  /** An agent with the same settings has sent a message. */
-  meet(card: MemberCard): void;
+  /** An agent with the same settings has sent a message. `via`: the agent that relayed it. */
+  meet(card: MemberCard, via?: MemberCard): void;
   /** An agent that has sent a message, as it described itself; null: it has not. */
   met(id: AgentId): MemberCard | null;
+  /** The agent over which messages to an agent outside the view are also sent; null: none. */
+  via(id: AgentId): MemberCard | null;
   /** The agents outside and inside the view that have sent a message, as they described themselves. */
   known(): readonly MemberCard[];
   readonly tree: Tree;
@@ -227,6 +229,10 @@ export class FullView implements Overlay {
   meet(): void {}
 
   met(): null {
+    return null;
+  }
+
+  via(): null {
     return null;
   }
 

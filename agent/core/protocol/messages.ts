@@ -449,6 +449,8 @@ export type Message =
       readonly type: 'RELAY';
       readonly origin: AgentId;
       readonly to: AgentId;
+      /** How to answer the origin, if the destination is not a member of it. */
+      readonly sender?: { readonly capacity: number; readonly address: string };
       /** The relay forwards it unchanged, once. */
       readonly envelope: Envelope;
     }

@@ -7,7 +7,7 @@
 import type { Key, Sha1 } from '../../../assignment/identifiers.ts';
 import type { AgentId, Host, MemberCard } from '../../core/protocol/messages.ts';
 import { putLatest } from '../../core/protocol/put-latest.ts';
-import { type Contact, type IdentifiersOf, keyOfName } from './contact.ts';
+import { type Contact, contactOf, distanceTo, type IdentifiersOf, keyOfName } from './contact.ts';
 import { Lookup } from './lookup.ts';
 
 export interface LocatorSettings {
@@ -19,6 +19,8 @@ export interface LocatorSettings {
   readonly timeoutMs: number;
   /** The nearest agents that are known here. */
   readonly nearest: (key: Key) => readonly Contact[];
+  /** An agent was found that answered, or did not; then `via` has it as a member. */
+  readonly reached: (id: AgentId, via: MemberCard | null) => void;
   /** The nearer one of the agent that was found, if any, and the members of the view. */
   readonly nearer: (key: Key, found: MemberCard | null) => MemberCard | null;
 }
@@ -50,6 +52,8 @@ interface Search {
    * asked can add itself. Bound: `ANSWERS_MAX`.
    */
   readonly cards: Map<AgentId, MemberCard>;
+  /** Agents that the answers named as members, with those that named them. Bound: as above. */
+  readonly named: Map<AgentId, { readonly card: MemberCard; readonly by: MemberCard }>;
 }
 
 export class Locator {
@@ -92,7 +96,7 @@ export class Locator {
   }
 
   forgetNearest(key: Key): void {
-    this.#located.delete(nameOf(key));
+    this.forget(nameOf(key));
   }
 
   reset(): void {
@@ -107,11 +111,14 @@ export class Locator {
   }
 
   /** The answer of an agent that was asked. `from` is as it describes itself. */
-  answered(from: MemberCard, key: Key, named: readonly Contact[]): void {
+  answered(from: MemberCard, key: Key, agents: readonly MemberCard[]): void {
     const search = this.#running.get(key);
     if (!search) return;
     putLatest(search.cards, from.id, from, ANSWERS_MAX);
-    search.lookup.answered(from, named);
+    for (const card of agents) {
+      if (card.inc > 0) putLatest(search.named, card.id, { card, by: from }, ANSWERS_MAX);
+    }
+    search.lookup.answered(from, agents.map(contactOf));
   }
 
   /**
@@ -133,7 +140,8 @@ export class Locator {
     const failed: Contact[] = [];
     const located: Host[] = [];
     const ended: Key[] = [];
-    for (const { host, key, lookup, cards } of [...this.#running.values()]) {
+    for (const search of [...this.#running.values()]) {
+      const { host, key, lookup } = search;
       const step = lookup.next(now);
       failed.push(...step.failed);
       asks.push(...step.asks.map((to) => ({ to, key })));
@@ -143,13 +151,29 @@ export class Locator {
       ended.push(key);
       if (host.startsWith(REFRESH)) continue;
       const [first] = result.kind === 'nearest' ? result.nearest : [];
-      const found = first && cards.get(first.id);
-      const card = this.#s.nearer(key, found ?? null);
+      const card = this.#s.nearer(key, this.#foundBy(search, first));
       if (!card) continue;
       this.#keep(host, card);
       if (!host.startsWith('#')) located.push(host);
     }
     return { asks, failed, located, ended };
+  }
+
+  /**
+   * The nearest agent that answered. If that was wrong before, one that does not answer counts, too:
+   * the link to it or from it may be dead, and the agent that has it as a member can relay.
+   */
+  #foundBy({ host, key, cards, named }: Search, first: Contact | undefined): MemberCard | null {
+    let found = (first && cards.get(first.id)) ?? null;
+    let via: MemberCard | null = null;
+    const distanceOf = (card: MemberCard | null) =>
+      distanceTo(key, card ? this.#s.identifiersOf(card) : []);
+    for (const { card, by } of this.#doubted.has(host) ? named.values() : []) {
+      if (cards.has(card.id) || distanceOf(card) >= distanceOf(found)) continue;
+      [found, via] = [card, by];
+    }
+    if (found) this.#s.reached(found.id, via);
+    return found;
   }
 
   #begin(host: Host, key: Key): void {
@@ -163,7 +187,7 @@ export class Locator {
       wanted: this.#isQuick(host) ? Math.min(concurrency, bucketSize) : bucketSize,
       purpose: 'node',
     });
-    this.#running.set(key, { host, key, lookup, cards: new Map() });
+    this.#running.set(key, { host, key, lookup, cards: new Map(), named: new Map() });
   }
 
   /** Routing tables, leaders and joins need all agents near a key; a link needs its owner. */

@@ -372,7 +372,10 @@ const messages: { readonly [K in MessageType]: Check } = {
     to: nullable(origin),
     hops: natural(HOPS_MAX),
   }),
-  RELAY: message<'RELAY'>({ origin: id, to: id, envelope: relayed }),
+  RELAY: message<'RELAY'>({
+    ...{ origin: id, to: id, envelope: relayed },
+    sender: optional(shape({ capacity, address })),
+  }),
   CONTROL: message<'CONTROL'>({
     request: whole,
     verb: oneOf(Object.keys(verbs)),

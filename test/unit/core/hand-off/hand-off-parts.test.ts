@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { FetchRight, HELD_MAX } from '../../../../agent/core/hand-off/fetch-right.ts';
 import { HandOff } from '../../../../agent/core/hand-off/hand-off.ts';
 import { Outbound } from '../../../../agent/core/membership/outbound.ts';
+import { FullView } from '../../../../agent/core/membership/overlay.ts';
 import { RefusedClaims } from '../../../../agent/core/membership/refused-claims.ts';
 import { type Member, View } from '../../../../agent/core/membership/view.ts';
 import { BOUNDS } from '../../../../agent/core/protocol/bounds.ts';
@@ -43,7 +44,7 @@ function setting(id: string) {
   } as unknown as CoreSettings;
   const effects = new Effects();
   const view = new View(settings);
-  const outbound = new Outbound(settings, effects, view);
+  const outbound = new Outbound(settings, effects, view, new FullView());
   const told: { kind: string; detail: EventDetail }[] = [];
   const refused = new RefusedClaims({
     record: (_, kind, detail) => void told.push({ kind, detail }),

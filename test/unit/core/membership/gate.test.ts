@@ -68,7 +68,7 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
   ...{ SLOT_ASK: 'correspondent', SLOT_GRANT: 'correspondent', SLOT_END: 'correspondent' },
   ...{ PAGES_ASK: 'correspondent', PAGES_GRANT: 'correspondent' },
   ...{ COUNT: 'member', COUNTED: 'member' },
-  ...{ ROBOTS_ASK: 'correspondent', ROBOTS_TOLD: 'correspondent', RELAY: 'member' },
+  ...{ ROBOTS_ASK: 'correspondent', ROBOTS_TOLD: 'correspondent', RELAY: 'correspondent' },
   ...{ CONTROL: 'nobody', CONTROL_ACK: 'nobody' },
 };
 const ALL = Object.keys(EXPECTED) as MessageType[];

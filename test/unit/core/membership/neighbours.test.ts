@@ -73,6 +73,51 @@ describe('a turn of an overlay', () => {
   });
 });
 
+describe('a relayed message', () => {
+  const from = (id: string) => ({ id, inc: 1 });
+  const sender = { capacity: 1, address: 'tcp://far' };
+  const relay = (origin: string, to = 'me', more = {}, message: Message = IDLE) => {
+    const envelope = { from: from(origin), to: from(to), message } as const;
+    return { type: 'RELAY', origin, to, envelope, ...more } as const;
+  };
+  const cardOf = (id: string) => ({ ...from(id), capacity: 1, address: `tcp://${id}` });
+
+  it('of an agent outside the view tells how to answer it, over the relay', () => {
+    const met: unknown[] = [];
+    const meet: Overlay['meet'] = (card, via) => met.push([card.id, card.address, via?.id]);
+    const { neighbours } = stageOf(partialView({ meet, met: cardOf }));
+    for (const by of ['a', 'y']) {
+      const opened = neighbours.onRelay(from(by), relay('far', 'me', { sender }));
+      assert.equal(opened?.message, IDLE);
+    }
+    assert.deepEqual(met, [
+      ['far', 'tcp://far', 'a'],
+      ['far', 'tcp://far', 'y'],
+    ]);
+  });
+
+  it('of a member is taken from members only', () => {
+    const { neighbours } = stageOf(partialView({ met: cardOf }));
+    assert.equal(neighbours.onRelay(from('b'), relay('a'))?.message, IDLE);
+    assert.equal(neighbours.onRelay(from('far'), relay('a')), null);
+  });
+
+  it('that concerns the view is taken from members only', () => {
+    const { neighbours } = stageOf(partialView({ met: cardOf }));
+    const beat = relay('far', 'me', {}, { type: 'HEARTBEAT' } as Message);
+    assert.ok(neighbours.onRelay(from('a'), beat));
+    assert.equal(neighbours.onRelay(from('y'), beat), null);
+  });
+
+  it('is forwarded to members and to agents that have sent messages, for its origin', () => {
+    const met = (id: string) => (id === 'far' ? cardOf(id) : null);
+    const { neighbours, sent } = stageOf(partialView({ met }));
+    for (const to of ['b', 'far', 'unknown']) neighbours.onRelay(from('a'), relay('a', to));
+    neighbours.onRelay(from('b'), relay('a', 'far'));
+    assert.deepEqual(sent(), ['b tcp://b RELAY', 'far tcp://far RELAY']);
+  });
+});
+
 describe('a spare member', () => {
   it('is parted with, unless it leaves or a list is under way', () => {
     const overlay = partialView({ isSpare: () => true });

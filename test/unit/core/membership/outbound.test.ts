@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Outbound } from '../../../../agent/core/membership/outbound.ts';
+import { FullView, type Overlay } from '../../../../agent/core/membership/overlay.ts';
 import { type Member, View } from '../../../../agent/core/membership/view.ts';
 import { Effects } from '../../../../agent/core/protocol/effects.ts';
 import type { Message } from '../../../../agent/core/protocol/messages.ts';
@@ -12,15 +13,21 @@ import type { CoreSettings } from '../../../../agent/core/protocol/settings.ts';
 const heartbeat = { type: 'HEARTBEAT' } as Message;
 const rows = { type: 'ROWS' } as Message;
 
-function cluster() {
-  const settings = { id: 'me', capacity: 1, digest: (text: string) => text } as CoreSettings;
+function stageOf(overlay: Pick<Overlay, 'via'>) {
+  const own = { id: 'me', capacity: 1, address: 'tcp://me', digest: (text: string) => text };
+  const settings = own as CoreSettings;
   const view = new View({ ...settings, build: () => assert.fail('nothing is placed') });
+  const effects = new Effects();
+  const outbound = new Outbound(settings, effects, view, overlay);
+  return { view, effects, outbound };
+}
+
+function cluster() {
+  const { view, effects, outbound } = stageOf(new FullView());
   const [to, a, b] = ['to', 'a', 'b'].map((id) => {
     const news = { id, inc: 1, capacity: 1, address: `tcp://${id}`, counter: 1 };
     return view.add({ ...news, joined: true, direct: true }, 0);
   }) as [Member, Member, Member];
-  const effects = new Effects();
-  const outbound = new Outbound(settings, effects, view);
   /** The relays of the message to `to`. */
   const relays = (message: Message) => {
     outbound.toMember(to, message);
@@ -68,6 +75,29 @@ describe('relays', () => {
   });
 });
 
+describe('an agent outside the view', () => {
+  const far = { id: 'far', inc: 7, capacity: 1, address: 'tcp://far' };
+  const via = { ...far, id: 'via', inc: 3 };
+  const relaysTo = (overlay: Pick<Overlay, 'via'>) => {
+    const { outbound, effects } = stageOf(overlay);
+    outbound.toCard(far, rows);
+    const sent = effects.take().filter((effect) => effect.type === 'send');
+    return sent.map(({ envelope: { to, message } }) => {
+      return message.type === 'RELAY' ? [to.id, to.inc, message.to, message.sender] : [to.id];
+    });
+  };
+
+  it('gets messages also over the agent through which it is reached, with how to answer', () => {
+    const sender = { capacity: 1, address: 'tcp://me' };
+    const relayed = relaysTo({ via: (id) => (id === 'far' ? via : null) });
+    assert.deepEqual(relayed, [['via', 3, 'far', sender], ['far']]);
+  });
+
+  it('gets them only directly if it is not known to need another', () => {
+    assert.deepEqual(relaysTo(new FullView()), [['far']]);
+  });
+});
+
 describe('links to addresses', () => {
   it('are permanent only if the config or the view has the address', () => {
     const configured = [{ id: 'b', address: 'tcp://b' }];
@@ -76,7 +106,8 @@ describe('links to addresses', () => {
     const news = { id: 'c', inc: 1, capacity: 1, address: 'tcp://c', counter: 1 };
     view.add({ ...news, joined: true, direct: true }, 0);
     const effects = new Effects();
-    const outbound = new Outbound(settings as unknown as CoreSettings, effects, view);
+    const none = new FullView();
+    const outbound = new Outbound(settings as unknown as CoreSettings, effects, view, none);
     const isBrief = (id: string, address: string) => {
       outbound.toAddress({ id, address }, heartbeat);
       return effects.take().map((effect) => effect.type === 'send' && (effect.brief ?? false));

@@ -15,7 +15,11 @@ export function partialView(answers: Partial<Overlay> = {}): Overlay {
   return Object.assign(new FullView(), { isPartial: true, ...answers });
 }
 
-export function viewStage(ids: readonly string[], more: Partial<CoreSettings> = {}) {
+export function viewStage(
+  ids: readonly string[],
+  more: Partial<CoreSettings> = {},
+  overlay: Pick<Overlay, 'via'> = new FullView(),
+) {
   const settings = {
     ...{ id: 'me', capacity: 1, address: 'tcp://me', digest: (text: string) => text },
     ...{ configured: [], fingerprintHash: 'same', quorum: 'none', bounds: { news: 2 } },
@@ -27,7 +31,7 @@ export function viewStage(ids: readonly string[], more: Partial<CoreSettings> = 
     return view.add({ ...news, joined: true, direct: true }, NOW.mono);
   });
   const effects = new Effects();
-  const outbound = new Outbound(settings, effects, view);
+  const outbound = new Outbound(settings, effects, view, overlay);
   /** What was sent since the last call: to whom, at which address, and the message. */
   const sent = () =>
     effects.take().flatMap((effect): [string, Message][] => {

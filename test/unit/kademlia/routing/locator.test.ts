@@ -16,6 +16,7 @@ const cardOf = (id: string, inc = 1): MemberCard => ({ ...contactOf(id), inc });
 
 function locatorOf(nearest: readonly string[]) {
   const starts = [...nearest];
+  const reached: [string, string | null][] = [];
   const locator = new Locator({
     self: contactOf('self'),
     sha1,
@@ -25,6 +26,7 @@ function locatorOf(nearest: readonly string[]) {
     timeoutMs,
     nearest: () => starts.map((id) => contactOf(id)),
     nearer: (_, found) => found,
+    reached: (id, via) => reached.push([id, via?.id ?? null]),
   });
   /** Lets every asked agent answer with these names. */
   const run = (named: readonly string[] = [], inc = 1) => {
@@ -36,13 +38,13 @@ function locatorOf(nearest: readonly string[]) {
         locator.answered(
           cardOf(to.id, inc),
           key,
-          named.map((id) => contactOf(id)),
+          named.map((id) => cardOf(id, 0)),
         );
       }
     }
     return located;
   };
-  return { locator, run, starts };
+  return { locator, run, starts, reached };
 }
 
 describe('the owner of a host', () => {
@@ -93,7 +95,7 @@ describe('the owner of a host', () => {
     const { locator } = locatorOf(['1']);
     const near = KEY.toString(2).padStart(160, '0').slice(0, 20);
     locator.find(HOST);
-    const answered = (id: string) => locator.answered(cardOf(id), KEY, [contactOf(near)]);
+    const answered = (id: string) => locator.answered(cardOf(id), KEY, [cardOf(near, 0)]);
     assert.deepEqual(idsOf(locator.pump(0).asks.map(({ to }) => to)), ['1']);
     answered('1');
     assert.deepEqual(idsOf(locator.pump(0).asks.map(({ to }) => to)), [near]);
@@ -101,6 +103,28 @@ describe('the owner of a host', () => {
     assert.deepEqual(idsOf(failed), [near]);
     locator.pump(timeoutMs);
     assert.equal(locator.find(HOST)?.id, '1');
+  });
+
+  it('is after a wrong result also a member of another that does not answer itself', () => {
+    const { locator, reached } = locatorOf(['1']);
+    const bits = KEY.toString(2).padStart(160, '0');
+    const [near, nearer] = [bits.slice(0, 20), bits.slice(0, 30)] as const;
+    const search = () => {
+      locator.find(HOST);
+      locator.pump(0);
+      // Of the nearest agent it is not known whether it is running.
+      locator.answered(cardOf('1'), KEY, [cardOf(near, 5), cardOf(nearer, 0)]);
+      for (const now of [0, timeoutMs, timeoutMs]) locator.pump(now);
+      return locator.find(HOST)?.id;
+    };
+    assert.equal(search(), '1');
+    locator.forget(HOST);
+    assert.equal(search(), near);
+    assert.equal(locator.find(HOST)?.inc, 5);
+    assert.deepEqual(reached, [
+      ['1', null],
+      [near, '1'],
+    ]);
   });
 
   it('is looked for again after it was forgotten, because it moved or is not the owner', () => {

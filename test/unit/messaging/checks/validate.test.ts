@@ -254,6 +254,9 @@ describe('validate: relays', () => {
     assert.equal(detailOf(relay), 'ok');
     assert.match(detailOf({ ...relay, origin: 'x' }), /other ends/);
     assert.match(detailOf({ ...relay, to: 'x' }), /other ends/);
+    const sender = { capacity: 1, address: 'tcp://10.0.0.5:1' };
+    assert.equal(detailOf({ ...relay, sender }), 'ok');
+    assert.match(detailOf({ ...relay, sender: { capacity: 1 } }), /sender/);
   });
 
   it('validate: a relay within a relay is refused', () => {
