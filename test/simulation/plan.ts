@@ -87,7 +87,7 @@ export interface Plan {
 export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'): Plan {
   const random = new Random(seed * 7919 + 13);
   const isPartial = overlay === 'kademlia';
-  const agents = Math.min(AGENTS_MAX, agentsOf(kind, random) * (isPartial ? timesOf(seed) : 1));
+  const agents = agentsOf(kind, random, isPartial);
   const ids = Array.from({ length: agents }, (_, i) => `a${i + 1}`);
   const isNone = random.chance(kind === 'cuts' ? 1 : 0.5);
   const quorum = isNone || isPartial ? 'none' : 'majority';
@@ -105,7 +105,9 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
   if (crossing.chance(0.5)) addCrossLinks(web, crossing);
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
-  const capacities = new Map(ids.map((id) => [id, random.pick([1, 1, 2, 3])]));
+  const capacities = new Map(
+    ids.map((id) => [id, random.pick(isPartial ? [1, 1, 1, 2] : [1, 1, 2, 3])]),
+  );
   const loss = random.pick([0, 0.02, 0.1]);
   // Large inputs are handled in pieces. Pieces of one URL, one a turn, leave a gap after each.
   const slicing = new Random(seed * 433_494_437 + 7);
@@ -177,7 +179,7 @@ function drawKademlia(seed: number, ids: readonly AgentId[], backups: number): K
   return {
     // Through a single one, an agent whose link to it is cut could not join.
     contacts: drawTwo(random, ids),
-    ids: random.pick([1, 1, 2]),
+    ids: random.pick([1, 1, 1, 2]),
     neighbourhood: backups + 3,
     bucketSize: random.pick([2, 3, 20]),
   };
@@ -262,22 +264,23 @@ function drawBounds(random: Random): Bounds {
   };
 }
 
-function agentsOf(kind: Kind, random: Random): number {
-  if (kind === 'storms') return random.whole(8, random.chance(0.15) ? 30 : 12);
-  return random.whole(kind === 'faults' ? 2 : 3, 6);
+/** In a partial view there are so many that agents of few identifiers know at most 0.6 of them. */
+function agentsOf(kind: Kind, random: Random, isPartial: boolean): number {
+  const isStorm = kind === 'storms';
+  const agents = isStorm
+    ? random.whole(8, random.chance(0.15) ? 30 : 12)
+    : random.whole(kind === 'faults' ? 2 : 3, 6);
+  return isPartial ? Math.min(AGENTS_MAX, 2 * agents + 6) : agents;
 }
 
-/** With four times as many agents, some neighbourhoods have no agent in common. */
-function timesOf(seed: number): number {
-  return new Random(seed * 141_421_356 + 3).pick([1, 2, 4]);
-}
-
-/** Starts the agents, some of them late. */
+/** Starts the agents, some of them late. In a partial view those learn their regions together. */
 export function startAgents(plan: Plan): void {
   const { cluster, ids, random, kind } = plan;
-  const late = kind === 'calm' || kind === 'cuts' ? 0 : 0.3;
+  const { isPartial } = cluster;
+  const together = isPartial ? random.between(300, 3000) : null;
+  const late = kind === 'calm' || (kind === 'cuts' && !isPartial) ? 0 : 0.3;
   for (const id of ids) {
-    const at = random.chance(late) ? random.between(0, 3000) : random.between(0, 300);
+    const at = random.chance(late) ? (together ?? random.between(0, 3000)) : random.between(0, 300);
     cluster.at(EPOCH + at, () => {
       // An agent that starts after the end would meet no agent that says so, and would crawl anew.
       if (!cluster.agents.has(id) && !anyEnded(plan)) cluster.start(id);

@@ -249,14 +249,17 @@ function check(plan: Plan, incarnations: number): string[] {
 }
 
 /** No agent sends false messages under any fault, so none may be refused for one. */
-function accusations({ cluster, split }: Plan): string[] {
-  // An agent that is cut off from all others can say HELLO and not answer a PROBE. Only in a partial
-  // view is it a stranger then: the others may have stopped to watch it before.
-  const isTrue = (claim: string) => claim === 'hello' && cluster.isPartial && split;
+function accusations({ cluster, split, deadLinks }: Plan): string[] {
+  // An agent that a PROBE does not reach can say HELLO and not answer. Only in a partial view is it a
+  // stranger then: the others may have stopped to watch it before, or are not known yet.
+  const isTrue = (by: AgentId, { agent, claim }: { agent: AgentId; claim: string }) =>
+    claim === 'hello' &&
+    cluster.isPartial &&
+    (split || deadLinks.some(([from, to]) => from === by && to === agent));
   return [...cluster.agents.keys()].flatMap((id) =>
     cluster
       .snapshot(id)
-      .refused.filter(({ agent, claim }) => agent !== STRANGER && !isTrue(claim))
+      .refused.filter((sum) => sum.agent !== STRANGER && !isTrue(id, sum))
       .map((sum) => `${id} refused: ${JSON.stringify(sum)}`),
   );
 }
