@@ -30,6 +30,11 @@ export interface RoutingTableOptions {
   readonly refreshMs: number;
 }
 
+/** Agents of one region that are pinged at a time. */
+const VERIFIED_MAX = 64;
+/** The first ping is sent at most two time-outs after the agent was seen. */
+const SILENT_TIMEOUTS = 2.5;
+
 /** All times are monotonic and must not fall. */
 export class RoutingTable {
   readonly #o: RoutingTableOptions;
@@ -45,8 +50,9 @@ export class RoutingTable {
   readonly #index = new IdentifierIndex<SeenAgent>();
   /**
    * Agents to ping, and when the ping was sent; null: not yet. Filled when a full bucket meets a
-   * new agent, emptied by `seen` and `failed`. Bound: the number of contacts; a bucket usually has
-   * one at a time, because its least recently seen contact changes only when that is answered.
+   * new agent and by `verify`, emptied by `seen` and `failed`. Bound: the number of agents; a bucket
+   * usually has one at a time, because its least recently seen contact changes only when that is
+   * answered.
    */
   readonly #pings = new Map<string, number | null>();
 
@@ -97,15 +103,33 @@ export class RoutingTable {
     this.#pings.delete(id);
   }
 
-  /** Pings a contact of the region if none was seen lately: all may be gone. */
+  /**
+   * Pings the contact of the region that was seen last if that is a time-out ago, and all agents
+   * there if it does not answer: either one of them does, or all are gone.
+   *
+   * Called once in a time-out.
+   */
   verify(region: Prefix, now: number): void {
-    let latest: SeenAgent | null = null;
-    for (const agent of this.#index.within(region)) {
-      if (!latest || agent.seenMs > latest.seenMs) latest = agent;
+    const known = this.#knownIn(region).sort((a, b) => b.seenMs - a.seenMs);
+    const [latest] = known;
+    const silentMs = latest ? now - latest.seenMs : 0;
+    const { pingTimeoutMs } = this.#o;
+    if (silentMs < pingTimeoutMs) return;
+    const count = silentMs < SILENT_TIMEOUTS * pingTimeoutMs ? 1 : VERIFIED_MAX;
+    for (const { contact } of known.slice(0, count)) {
+      if (!this.#pings.has(contact.id)) this.#pings.set(contact.id, null);
     }
-    if (!latest || now - latest.seenMs < this.#o.pingAfterMs) return;
-    const { id } = latest.contact;
-    if (!this.#pings.has(id)) this.#pings.set(id, null);
+  }
+
+  /** The contacts with an identifier in the region, and the agents that wait to become one. */
+  #knownIn(region: Prefix): SeenAgent[] {
+    const known = new Set(this.#index.within(region));
+    for (const { waiting } of this.#buckets) {
+      for (const agent of waiting.values()) {
+        if (agent.identifiers.some((key) => isIn(key, region))) known.add(agent);
+      }
+    }
+    return [...known];
   }
 
   /** The contacts to ping now. Evicts those whose ping was not answered in time. */
@@ -229,6 +253,7 @@ export class RoutingTable {
     const dropped = bucket.wait(agent);
     if (dropped?.contactIn === 0 && dropped.waitingIn === 0) {
       this.#agents.delete(dropped.contact.id);
+      this.#pings.delete(dropped.contact.id);
     }
     const { contact, seenMs } = bucket.leastRecentlySeen!;
     if (now - seenMs >= this.#o.pingAfterMs && !this.#pings.has(contact.id)) {

@@ -246,8 +246,8 @@ describe('members', () => {
       ...{ type: 'PING', capacity: 1, address: '1:1', fingerprintHash: 'same', answer: true },
     };
     overlay.onContact({ id: '1', inc: 1 }, answer, instant(2000));
-    assert.deepEqual(pinged(4900), [], 'it was heard a short time ago');
-    assert.deepEqual(pinged(6000), ['1']);
+    assert.deepEqual(pinged(2900), [], 'it was heard a short time ago');
+    assert.deepEqual(pinged(4000), ['1']);
   });
 
   it('that are all gone are replaced by contacts, before this agent decides alone', () => {

@@ -119,19 +119,43 @@ test('routing table: a contact that was seen a short time ago is not pinged', ()
   assert.deepEqual(idsOf(table.pings(51)), ['1/a']);
 });
 
+/** Verifies the regions 1 and 01, and returns who is pinged. */
+function verified(table: RoutingTable, now: number): string[] {
+  for (const bits of ['1', '01']) table.verify(prefixOf(keyOfBits(bits), bits.length), now);
+  return idsOf(table.pings(now));
+}
+
 test('routing table: a region is verified by a ping to its contact that was seen last', () => {
-  const table = tableOf(['1/a', '11/b', '0/a'], { pingAfterMs: 50 });
-  const pingsAt = (now: number) => {
-    for (const bits of ['1', '01']) table.verify(prefixOf(keyOfBits(bits), bits.length), now);
-    return idsOf(table.pings(now));
-  };
-  assert.deepEqual(pingsAt(51), [], 'it was seen a short time ago');
-  assert.deepEqual(pingsAt(52), ['11/b']);
-  assert.deepEqual(pingsAt(53), []);
-  assert.deepEqual(pingsAt(52 + pingTimeoutMs), []);
-  assert.deepEqual(pingsAt(53 + pingTimeoutMs), ['1/a'], 'the first has not answered');
-  table.seen(contactOf('1/a'), 54 + pingTimeoutMs);
-  assert.deepEqual(pingsAt(60 + pingTimeoutMs), []);
+  const table = tableOf(['1/a', '11/b', '0/a'], { bucketSize: 4 });
+  assert.deepEqual(verified(table, pingTimeoutMs), [], 'it was seen a short time ago');
+  assert.deepEqual(verified(table, 2 * pingTimeoutMs), ['11/b']);
+  table.seen(contactOf('11/b'), 2 * pingTimeoutMs);
+  assert.deepEqual(verified(table, 3 * pingTimeoutMs - 1), []);
+  assert.deepEqual(verified(table, 4 * pingTimeoutMs), ['11/b'], 'the others are not pinged');
+});
+
+test('routing table: all agents of a region are pinged at once if that contact is silent', () => {
+  const table = tableOf(['0/a', '1/a', '1/b', '1/c'], { pingAfterMs: 1000 });
+  assert.deepEqual(verified(table, 2 * pingTimeoutMs), ['1/c']);
+  // One of them waits for a place in the bucket, and one answers.
+  assert.deepEqual(verified(table, 3 * pingTimeoutMs).sort(), ['1/a', '1/b']);
+  table.seen(contactOf('1/a'), 3 * pingTimeoutMs);
+  verified(table, 4 * pingTimeoutMs);
+  const region = prefixOf(keyOfBits('1'), 1);
+  assert.deepEqual(idsOf(table.contactsIn(region, 9)), ['1/a']);
+});
+
+test('routing table: at most 64 agents of a region are pinged at once', () => {
+  const ids = Array.from({ length: 70 }, (_, i) => `1/${i}`);
+  const table = tableOf(ids, { bucketSize: 70 });
+  assert.equal(verified(table, 70 + 3 * pingTimeoutMs).length, 64);
+});
+
+test('routing table: an agent that lost its place while it was to be pinged is not', () => {
+  const table = tableOf(['0/a', '1/a', '1/b', '1/c', '1/d']);
+  table.verify(prefixOf(keyOfBits('1'), 1), 3 * pingTimeoutMs);
+  table.seen(contactOf('1/e'), 3 * pingTimeoutMs);
+  assert.ok(!idsOf(table.pings(3 * pingTimeoutMs)).includes('1/c'));
 });
 
 test('routing table: a contact that failed is replaced by the newest waiting agent', () => {
