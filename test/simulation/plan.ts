@@ -47,6 +47,8 @@ export interface Plan {
   readonly ids: readonly AgentId[];
   readonly random: Random;
   readonly cluster: Cluster;
+  /** There are so many agents with few identifiers that all views are partial. */
+  readonly isWide: boolean;
   /** Page limit of the crawl; null: none. */
   readonly pagesMax: number | null;
   readonly capacities: Map<AgentId, number>;
@@ -87,7 +89,10 @@ export interface Plan {
 export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'): Plan {
   const random = new Random(seed * 7919 + 13);
   const isPartial = overlay === 'kademlia';
-  const agents = agentsOf(kind, random, isPartial);
+  const isWide = isPartial && isWideAt(seed);
+  const few = agentsOf(kind, random);
+  const many = isWide ? 2 * few + 6 : few * timesOf(seed);
+  const agents = Math.min(AGENTS_MAX, isPartial ? many : few);
   const ids = Array.from({ length: agents }, (_, i) => `a${i + 1}`);
   const isNone = random.chance(kind === 'cuts' ? 1 : 0.5);
   const quorum = isNone || isPartial ? 'none' : 'majority';
@@ -106,7 +111,7 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
   const rates = new Map(ids.map((id) => [id, random.between(0.98, 1.02)]));
   const patience = new Map(ids.map((id) => [id, random.chance(0.5) ? 1 : random.between(1, 1.6)]));
   const capacities = new Map(
-    ids.map((id) => [id, random.pick(isPartial ? [1, 1, 1, 2] : [1, 1, 2, 3])]),
+    ids.map((id) => [id, random.pick(isWide ? [1, 1, 1, 2] : [1, 1, 2, 3])]),
   );
   const loss = random.pick([0, 0.02, 0.1]);
   // Large inputs are handled in pieces. Pieces of one URL, one a turn, leave a gap after each.
@@ -147,7 +152,7 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
   const moving = new Random(seed * 99_991 + 17);
   const completion = { completeAt: Infinity, completeBy: ids };
   const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
-  return { ...drawn, ...noFaults(), ...completion, moving, mover: moving.pick(ids) };
+  return { ...drawn, isWide, ...noFaults(), ...completion, moving, mover: moving.pick(ids) };
 }
 
 /** The record of a run before its first fault. */
@@ -179,7 +184,7 @@ function drawKademlia(seed: number, ids: readonly AgentId[], backups: number): K
   return {
     // Through a single one, an agent whose link to it is cut could not join.
     contacts: drawTwo(random, ids),
-    ids: random.pick([1, 1, 1, 2]),
+    ids: random.pick(isWideAt(seed) ? [1, 1, 1, 2] : [1, 1, 2]),
     neighbourhood: backups + 3,
     bucketSize: random.pick([2, 3, 20]),
   };
@@ -264,21 +269,29 @@ function drawBounds(random: Random): Bounds {
   };
 }
 
-/** In a partial view there are so many that agents of few identifiers know at most 0.6 of them. */
-function agentsOf(kind: Kind, random: Random, isPartial: boolean): number {
-  const isStorm = kind === 'storms';
-  const agents = isStorm
-    ? random.whole(8, random.chance(0.15) ? 30 : 12)
-    : random.whole(kind === 'faults' ? 2 : 3, 6);
-  return isPartial ? Math.min(AGENTS_MAX, 2 * agents + 6) : agents;
+function agentsOf(kind: Kind, random: Random): number {
+  if (kind === 'storms') return random.whole(8, random.chance(0.15) ? 30 : 12);
+  return random.whole(kind === 'faults' ? 2 : 3, 6);
 }
 
-/** Starts the agents, some of them late. In a partial view those learn their regions together. */
+/** With four times as many agents, some neighbourhoods have no agent in common. */
+function timesOf(seed: number): number {
+  return new Random(seed * 141_421_356 + 3).pick([1, 2, 4]);
+}
+
+/**
+ * Every other crawl over Kademlia has at least ten agents with few identifiers, so all views are
+ * partial, and its late agents start together, so they learn their regions from one another.
+ */
+function isWideAt(seed: number): boolean {
+  return seed % 2 === 0;
+}
+
+/** Starts the agents, some of them late. */
 export function startAgents(plan: Plan): void {
   const { cluster, ids, random, kind } = plan;
-  const { isPartial } = cluster;
-  const together = isPartial ? random.between(300, 3000) : null;
-  const late = kind === 'calm' || (kind === 'cuts' && !isPartial) ? 0 : 0.3;
+  const together = plan.isWide ? random.between(300, 3000) : null;
+  const late = kind === 'calm' || (kind === 'cuts' && !plan.isWide) ? 0 : 0.3;
   for (const id of ids) {
     const at = random.chance(late) ? (together ?? random.between(0, 3000)) : random.between(0, 300);
     cluster.at(EPOCH + at, () => {
