@@ -82,4 +82,10 @@ export const OVERLAY_REMOVALS = {
     surveyed((state) => ({ ...state, idleSince: 0 })),
     replace(Completion.prototype, 'isIdleSince', () => () => true),
   ],
+  // ---- rule 11
+  /** Only members compare their directives. */
+  'directives-compared': () =>
+    (['PING', 'FIND_NODE', 'FOUND_NODES'] as const).map((type) =>
+      changeSent(type, ({ orders: _, ...message }) => message),
+    ),
 } satisfies Readonly<Record<string, () => Undo[]>>;

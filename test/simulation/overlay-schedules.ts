@@ -8,6 +8,7 @@ import { late, missing } from '../checkers/coverage.ts';
 import { Cluster, SUSPECT_MS } from './cluster.ts';
 import { keysOf } from './kademlia-plan.ts';
 import type { OverlayRule } from './mutations.ts';
+import { give, PAUSE } from './orders-stage.ts';
 import type { Random } from './random.ts';
 import { denseWeb } from './webs.ts';
 
@@ -75,7 +76,22 @@ function workMoves(): string[] {
   return [...missing(c.log, web.keys()), ...late(c.log, firstEnd)];
 }
 
+/** An agent of one half of the key space gets a directive. No view has agents of both halves. */
+function directiveGiven(): string[] {
+  const ids = ['0', '1'].flatMap((bits) => agentsIn(bits, 5));
+  const kademlia = { ...SIZES, contacts: ids.slice(0, 2) };
+  const web = denseWeb(8, 60);
+  const delayMs = 5 * SUSPECT_MS;
+  const c = new Cluster({ ids, web, seeds: ['http://h0.test/p0'], kademlia, delayMs });
+  c.startAll();
+  c.run(5 * SUSPECT_MS);
+  give(c, ids[0]!, PAUSE);
+  c.run(10 * SUSPECT_MS);
+  return ids.filter((id) => !c.snapshot(id).paused).map((id) => `${id} is not paused`);
+}
+
 export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => string[]>>> = {
   'contacts-pinged': halfCrashes,
   'waves-compared': workMoves,
+  'directives-compared': directiveGiven,
 };
