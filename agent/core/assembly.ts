@@ -319,7 +319,7 @@ function assembleCrawl(
     handOff,
     moves,
     routing,
-    completion,
+    ...{ completion, directives },
     visits,
     aborts,
     isIdle: () => hooks.isIdle(),

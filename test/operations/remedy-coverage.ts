@@ -71,6 +71,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     }),
   ),
   {
+    says: 'the crawl is complete; try again when its agents have ended',
+    by: [
+      'test/simulation/orders-at-end.test.ts',
+      'an agent that has found the crawl complete refuses directives',
+    ],
+  },
+  {
     says: 'agents are connected; start at least',
     by: [
       'test/integration/slow/late-agents.test.ts',

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { cluster, endCodes, sentOf } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
+import { give } from './orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3', 'a4', 'a5'];
 /** The first seed, and an agent that has its host. */
@@ -97,6 +98,20 @@ describe('agents that were away at the end, under majority', () => {
     a1.inputs.push(() => a1.core.operator.give(unblock, c.instant('a1'), () => {}));
     c.run(20 * SUSPECT_MS);
     assert.equal(isOver(c, ['a1']), false);
+  });
+
+  it('an unblock at a late agent reopens the crawl for one that has found it complete', () => {
+    const c = five();
+    const late = c.order(SEED_HOST, IDS)[0]!;
+    const [first, ...others] = endWithout(c, [late], 200);
+    startLate(c, late);
+    c.start(first!, [first!, ...others]);
+    const isComplete = () => c.snapshot(first!).lifecycle === 'complete';
+    c.runUntil('it has found the crawl complete', isComplete);
+    assert.equal(c.snapshot(late).lifecycle, 'crawling');
+    give(c, late, { kind: 'block', host: 'h1.test', value: null });
+    c.run(20 * SUSPECT_MS);
+    assert.deepEqual([isOver(c, [first!]), isOver(c, [late])], [false, false]);
   });
 
   it('COMPLETE does not end one with a queue if more were away than have copies', () => {

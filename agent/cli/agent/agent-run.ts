@@ -11,6 +11,7 @@ import { codeOfError, type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { recordCompletion, writeRefreshing } from '../state-files/completion-file.ts';
+import { ordersOf } from '../state-files/state-totals.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
 import { type EndKind, type FromAgent, statusEveryMs } from './launch-messages.ts';
 import type { ProcessSignals } from './process-signals.ts';
@@ -105,11 +106,11 @@ async function run(
   log: AgentLog['log'],
   signals: ProcessSignals,
 ): Promise<AgentEnd> {
-  const { config, id } = start;
+  const { id } = start;
   const { startAgent } = await import('../../agent.ts');
   // The completion record is written while the state is locked. A command that revokes a block
   // needs the lock, so it finds the record and removes it.
-  const beforeUnlock = (end: AgentEnd) => noteCompletion(config, end, log);
+  const beforeUnlock = (end: AgentEnd) => noteCompletion(start, end, log);
   const started = await startAgent({ ...start, log, beforeUnlock });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);
@@ -136,13 +137,15 @@ async function run(
 
 /** Every agent writes the record: agents may be started by hand, and `launch` may be killed. */
 async function noteCompletion(
-  config: ResolvedConfig,
+  { config, id }: AgentStart,
   { completion }: AgentEnd,
   log: AgentLog['log'],
 ): Promise<void> {
   if (completion === undefined) return;
   try {
-    const open = recordCompletion(config, { at: wallMs(), ...completion });
+    const orders = ordersOf(config.agent.dataDir, id);
+    const known = orders === null ? {} : { orders };
+    const open = recordCompletion(config, { at: wallMs(), ...completion, ...known });
     if (open.length === 0) return;
     // Imported late, because it imports the schema library.
     const { openWorkText } = await import('../state-files/left-out-text.ts');

@@ -18,6 +18,8 @@ import {
 import { durationText, print, say } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
 import { nextSteps } from '../query/next-steps.ts';
+import { checkedCompletion } from '../state-files/completion-check.ts';
+import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
 import { type AgentExit, verdictOf } from './agent-exits.ts';
 import { AgentProcess } from './agent-process.ts';
 import {
@@ -179,7 +181,9 @@ class Launch {
   }
 
   #start(id: string): AgentProcess {
-    const { config, round, awaits, completedBy } = this.#options;
+    const { config, round, awaits } = this.#options;
+    const isOver = readCompletion(config).kind === 'complete';
+    const completedBy = isOver ? this.#options.completedBy : undefined;
     const start = { config, id, refresh: round ?? undefined, awaits, completedBy };
     return new AgentProcess(start, (agent) => this.#onEnd(agent));
   }
@@ -262,6 +266,9 @@ class Launch {
 
   #restart(id: string): void {
     this.#waiting.delete(id);
+    const { config, ids, completedBy } = this.#options;
+    // A directive that the agent accepted after the end may have reopened the crawl.
+    if (completedBy && checkedCompletion(config, ids).kind === 'changed') removeCompletion(config);
     const k = this.agents.findIndex((agent) => agent.id === id);
     this.agents[k] = this.#start(id);
   }

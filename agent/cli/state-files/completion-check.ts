@@ -1,6 +1,6 @@
 // Checks that a crawl which `complete.json` records as complete still is. The state files of its
 // agents must be present, undamaged and hold no less than at its end, and no other state file in
-// the data directory may hold work that they lack.
+// the data directory may hold work that they lack. Their directives must be those at its end.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -14,7 +14,7 @@ import { type Completion, type CompletionNote, readCompletion } from './completi
 import { compareStates } from './left-out.ts';
 import { leftOutText } from './left-out-text.ts';
 import { copiesOf, ownersOf } from './query-owners.ts';
-import { stateTotals } from './state-totals.ts';
+import { ordersOf, stateTotals } from './state-totals.ts';
 
 /** An agent whose state is missing or damaged; `why` is a sentence that does not name the agent. */
 export interface Unsound {
@@ -61,6 +61,7 @@ export function checkedCompletion(config: Config, here: readonly string[]): Chec
   const { leftOut } = compareStates(dataDir, config.name, note.agents);
   const why = [
     ...members.flatMap((agent) => setBack(dataDir, agent, note)),
+    ...members.flatMap((agent) => reordered(dataDir, agent, note)),
     ...leftOut.map((one) => `${leftOutText(one)}, which the completion record does not include`),
   ];
   return why.length > 0 ? { kind: 'changed', note, why } : completion;
@@ -98,4 +99,11 @@ function setBack(dataDir: string, agent: string, { states }: CompletionNote): st
   if (now.pages >= then.pages && now.queued <= then.queued) return [];
   const text = ({ pages, queued }: typeof then) => `${pages} pages and ${queued} queued URLs`;
   return [`${agent}: its state has ${text(now)}; at the end of the crawl it had ${text(then)}`];
+}
+
+/** Reports a state whose blocks have changed, or whose round has, since the end or before it. */
+function reordered(dataDir: string, agent: string, { orders }: CompletionNote): string[] {
+  const now = ordersOf(dataDir, agent);
+  if (orders === undefined || now === null || now === orders) return [];
+  return [`${agent}: its blocks or its round are not those at the end of the crawl`];
 }

@@ -30,6 +30,8 @@ export interface CompletionNote {
   readonly states?: Readonly<Record<string, StateTotals>>;
   /** The finished round; absent if the crawl was never refreshed. */
   readonly round?: number;
+  /** `ordersOf` each member at the end. */
+  readonly orders?: string;
 }
 
 export type Completion =
@@ -69,10 +71,11 @@ function parseNote(text: string): CompletionNote | null {
     return null;
   }
   if (!isRecord(json)) return null;
-  const { crawl, at, agents, states = {}, round = 0 } = json;
+  const { crawl, at, agents, states = {}, round = 0, orders = '' } = json;
   const isSound =
     typeof crawl === 'string' &&
     [at, round].every(Number.isSafeInteger) &&
+    typeof orders === 'string' &&
     Array.isArray(agents) &&
     agents.every((agent) => typeof agent === 'string') &&
     isRecord(states) &&
@@ -89,9 +92,9 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Records that the crawl is complete, unless an agent of this directory has already recorded it;
- * adds agents of other machines that were told later. Also records nothing if the state of an agent
- * outside `what.agents` has queued URLs that no member knows.
+ * Records that the crawl is complete, unless an agent of this directory has already recorded it with
+ * the same orders; adds agents of other machines that were told later. Also records nothing if the
+ * state of an agent outside `what.agents` has queued URLs that no member knows.
  *
  * @returns these states
  */
@@ -102,7 +105,8 @@ export function recordCompletion(
   const known = readCompletion(config);
   const isKnown = known.kind === 'complete' && known.note.round === what.round;
   const away = isKnown ? awayAtEnd(config, known.note) : [];
-  if (isKnown && !what.agents.some((agent) => away.includes(agent))) return [];
+  const isSame = isKnown && (what.orders ?? known.note.orders) === known.note.orders;
+  if (isKnown && isSame && !what.agents.some((agent) => away.includes(agent))) return [];
   const recorded = isKnown ? known.note.agents : [];
   const { dataDir } = config.agent;
   const agents = membersAtEnd(config, [...new Set([...recorded, ...what.agents])].sort());

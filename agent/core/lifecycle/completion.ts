@@ -44,14 +44,18 @@ export class Completion implements Part {
     return [...new Set([...this.#present(), ...this.#ended])].sort();
   }
 
-  /** A member reports the end of the crawl, with its `members`. */
-  learn(members: readonly AgentId[]): void {
+  /**
+   * A member reports the end of the crawl, with its `members`.
+   *
+   * @param covers - whether that end covers all directives that this agent has
+   */
+  learn(members: readonly AgentId[], covers: boolean): void {
     const named = this.#settings.configured.filter(({ id }) => members.includes(id));
     this.#ended = new Set([...this.#ended, ...named.map(({ id }) => id)]);
-    this.#isEndValid = !this.#isMajority(this.#present());
+    if (covers) this.#isEndValid = !this.#isMajority(this.#present());
   }
 
-  /** The crawl must continue: an earlier end does not cover what has been ordered since. */
+  /** A block has changed or a round has begun, which an earlier end does not cover. */
   reopened(): void {
     this.#isEndValid = false;
     this.activity();

@@ -12,6 +12,7 @@ import type { Member, View } from '../membership/view.ts';
 import type { Aborts } from '../ownership/aborts.ts';
 import type { HostMoves } from '../ownership/host-moves.ts';
 import type { Store } from '../protocol/core-store.ts';
+import type { Directives } from '../protocol/directives.ts';
 import type { Effects, End, EndCode } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { AgentId, Envelope, Message } from '../protocol/messages.ts';
@@ -48,6 +49,7 @@ interface ShutdownParts {
   readonly moves: HostMoves;
   readonly routing: Routing;
   readonly completion: Completion;
+  readonly directives: Pick<Directives, 'hash'>;
   readonly visits: Visits;
   /** This agent has joined and has nothing to do, to send or to wait for. */
   readonly isIdle: () => boolean;
@@ -128,16 +130,19 @@ export class Shutdown implements Part {
 
   /** Stays until all members have said COMPLETE or are without news: they may need its echo. */
   #tryGo(since: number, now: Instant): void {
-    if (!this.#p.visits.isEmpty()) {
-      // An agent that joined late has brought new URLs.
-      this.#saidComplete.clear();
-      this.#state = { kind: 'crawling' };
-      this.#p.overlay.tree.isComplete = false;
-      return;
-    }
+    // An agent that joined late has brought new URLs.
+    if (!this.#p.visits.isEmpty()) return this.reopen();
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
     const isTold = this.isAboutToGo(now) && this.#p.overlay.tree.hasToldVerdict;
     if (lingered || isTold) this.end(0, 'the crawl is complete');
+  }
+
+  /** The crawl has work again: if it was complete, it continues. */
+  reopen(): void {
+    if (this.#state.kind !== 'complete') return;
+    this.#saidComplete.clear();
+    this.#state = { kind: 'crawling' };
+    this.#p.overlay.tree.isComplete = false;
   }
 
   /** The crawl is complete, and each member has said so or is without news. */
@@ -164,10 +169,14 @@ export class Shutdown implements Part {
   }
 
   #messageTo({ greeting }: Member): Complete {
+    const { settings, directives } = this.#p;
     return {
       type: 'COMPLETE',
       ...(greeting !== undefined && { greeting }),
-      ...(this.#p.settings.quorum === 'majority' && { members: this.#membersAtEnd }),
+      ...(settings.quorum === 'majority' && {
+        members: this.#membersAtEnd,
+        orders: directives.hash(),
+      }),
     };
   }
 
@@ -175,8 +184,8 @@ export class Shutdown implements Part {
    * A joined agent that knows all others only notes COMPLETE. One that joins cannot check it, and
    * ends, unless the others may lack some of its work.
    */
-  onComplete(from: AgentId, { covers, members }: Complete): void {
-    if (members) this.#p.completion.learn(members);
+  onComplete(from: AgentId, { covers, members, orders }: Complete): void {
+    if (members) this.#p.completion.learn(members, orders === this.#p.directives.hash());
     if (this.#p.view.joined) {
       this.#saidComplete.add(from);
       // A verdict that arrives late covers an earlier idle period, before this agent's new work.

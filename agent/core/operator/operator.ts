@@ -71,7 +71,7 @@ interface OperatorParts {
   readonly requeues: Requeues;
   readonly refused: RefusedClaims;
   readonly hostOf: (url: string) => Host | null;
-  readonly shutdown: Pick<Shutdown, 'state'>;
+  readonly shutdown: Pick<Shutdown, 'state' | 'reopen'>;
   readonly aborts: Pick<Aborts, 'abort'>;
 }
 
@@ -89,6 +89,14 @@ export class Operator {
     now: Instant,
     tell: (receipt: DirectiveReceipt) => void,
   ): void {
+    const { state } = this.#p.shutdown;
+    // The others may have ended. When all have, a block can be revoked in the state files.
+    if (state === 'complete' || state === 'ended') {
+      return tell({
+        ok: false,
+        why: 'the crawl is complete; try again when its agents have ended',
+      });
+    }
     const directive = this.#p.directives.give(what, now.mono);
     if (!directive)
       return tell({ ok: false, why: `there are already ${DIRECTIVES_MAX} directives` });
@@ -98,6 +106,7 @@ export class Operator {
 
   /** Applies a directive that another agent numbered. Calls `tell` when it is durable. */
   take(directive: Directive, now: Instant, tell: (receipt: DirectiveReceipt) => void): void {
+    if (this.#p.shutdown.state === 'ended') return tell({ ok: false, why: refusals.ended });
     const { later, refused } = this.#p.directives.merge([directive], now.mono, now.wall);
     if (refused !== null) return tell({ ok: false, why: refused });
     this.#obey(later, now);
@@ -154,8 +163,12 @@ export class Operator {
   }
 
   #obey(directives: readonly Directive[], now: Instant): void {
-    const { visits, events, completion, aborts, requeues } = this.#p;
-    if (directives.length > 0) completion.reopened();
+    const { visits, events, completion, shutdown, aborts, requeues } = this.#p;
+    if (directives.length > 0) completion.activity();
+    if (directives.some(({ kind }) => kind === 'block' || kind === 'refresh')) {
+      completion.reopened();
+      shutdown.reopen();
+    }
     for (const { kind, host, value, by } of directives) {
       const what = host === '' ? { value, by } : { host, value, by };
       events.record(now.mono, 'order', { order: kind, ...what });
@@ -230,11 +243,11 @@ export class Operator {
 }
 
 /** Why an agent in this lifecycle state accepts no seeds; null: it does. */
-const refusals: Readonly<Record<LifecycleState['kind'], string | null>> = {
+const refusals = {
   crawling: null,
   leaving: 'this agent is leaving',
   stopping: 'the crawl is being stopped',
   complete:
     'the crawl is complete: add the URL to the seeds of the config and start the agents again',
   ended: 'this agent has ended',
-};
+} as const satisfies Record<LifecycleState['kind'], string | null>;

@@ -357,9 +357,11 @@ export type Message =
       readonly type: 'COMPLETE';
       /** The greeting of the receiver's last HELLO; absent: it sent none. */
       readonly greeting?: string;
-      /** In a partial view: of the receiver; under `majority`: the members at the end. */
+      /** In a partial view: of the receiver. */
       readonly covers?: Covered;
+      /** Under `majority`: the members at the end, and the digest of the sender's directives. */
       readonly members?: readonly AgentId[];
+      readonly orders?: string;
     }
   | {
       /** To the owner of an IP address: asks for its permit, or to renew it. */

@@ -351,6 +351,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     greeting: optional(hash),
     covers,
     members: optional(list(id, MEMBERS_MAX)),
+    orders: optional(hash),
   }),
   SLOT_ASK: message<'SLOT_ASK'>({ address: ip, slot: whole, ask: whole }),
   SLOT_GRANT: message<'SLOT_GRANT'>({ address: ip, slot: whole, ask: whole, forMs: duration }),

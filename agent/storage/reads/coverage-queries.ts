@@ -29,5 +29,10 @@ export const URLS_OF_HOST = `
 export const STATE_TOTALS = `
   SELECT coalesce(sum(pages_done), 0), coalesce(sum(queued), 0) FROM host_rows`;
 
+/** The blocks, revoked ones included, and the round. */
+export const REOPENING_ORDERS = `
+  SELECT kind, host, value, number, agent FROM order_rows
+  WHERE kind IN ('block', 'refresh') ORDER BY kind, host`;
+
 /** One row: the name of the crawl. */
 export const CRAWL_NAME = "SELECT value FROM meta WHERE key = 'crawl'";

@@ -46,7 +46,9 @@ describe('completion under majority', () => {
   it('an agent that was away counts the members that another names, if both are idle', () => {
     const { completion, isComplete, members } = stageOf([], true);
     assert.equal(isComplete(), false);
-    completion.learn(['a2', 'a3', 'a4', 'not in the config']);
+    completion.learn(['a2', 'a3', 'a4', 'not in the config'], false);
+    assert.equal(isComplete(), false, 'that end does not cover its directives');
+    completion.learn(['a2', 'a3', 'a4', 'not in the config'], true);
     assert.equal(isComplete(), true);
     assert.deepEqual(completion.members, ['a1', 'a2', 'a3', 'a4']);
     Object.assign(members[0]!.lastHeartbeat!, { idle: false });

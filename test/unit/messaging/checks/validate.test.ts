@@ -107,7 +107,7 @@ describe('validate: bounds', () => {
       /hosts: more than/,
     ],
     ['a verdict', { type: 'COMPLETE', covers: { idleSince: 3, wave: 'a1.5/2' } }, /^ok$/],
-    ['the members at the end', { type: 'COMPLETE', members: ['a1', 'a2'] }, /^ok$/],
+    ['the members at the end', { type: 'COMPLETE', members: ['a1', 'a2'], orders: '' }, /^ok$/],
     ['a member without a name', { type: 'COMPLETE', members: [''] }, /members\[0\]: empty/],
     [
       'a verdict without a period',

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { checkedCompletion } from '../../../../agent/cli/state-files/completion-check.ts';
+import { recordCompletion } from '../../../../agent/cli/state-files/completion-file.ts';
+import { ordersOf } from '../../../../agent/cli/state-files/state-totals.ts';
+import type { Directive } from '../../../../agent/core/protocol/messages.ts';
+import { openState } from '../../../../agent/storage/file/database.ts';
+import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
+import type { Config } from '../../../../config/config.ts';
+import { good, newDirectory, plain } from '../../config/written-config.ts';
+
+const agents = ['a1', 'a2'];
+const blocked: Directive = { kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' };
+
+function save(config: Config, agent: string, directive: Directive): void {
+  const directory = path.join(config.agent.dataDir, agent);
+  const state = openState({ directory, crawl: config.name, agent });
+  assert.ok(state.ok);
+  new DirectiveTable(state.db).saveDirective(directive, 0);
+  state.db.close();
+  state.unlock();
+}
+
+function record(config: Config): void {
+  const orders = ordersOf(config.agent.dataDir, 'a1')!;
+  recordCompletion(config, { at: 0, agents, orders });
+}
+
+/** A complete crawl in which a host is blocked. */
+function completed(): Config {
+  const dataDir = path.join(newDirectory(), 'data');
+  const config = good(`${plain}cluster: { agents: 2 }\n`, { dataDir });
+  for (const agent of agents) save(config, agent, blocked);
+  record(config);
+  return config;
+}
+
+const judged = (config: Config) => checkedCompletion(config, agents);
+
+for (const [what, directive] of [
+  ['an unblock', { ...blocked, value: null, n: 2 }],
+  ['an unblock with the number of the block', { ...blocked, value: null, by: 'a2' }],
+  ['another block', { ...blocked, host: '*', n: 2 }],
+  ['a round', { kind: 'refresh', host: '', value: 7, n: 7, by: 'a1' }],
+] as const) {
+  test(`${what} after the end voids the completion record until all agents have it`, () => {
+    const config = completed();
+    assert.equal(judged(config).kind, 'complete');
+    save(config, 'a2', directive);
+    const reason = 'its blocks or its round are not those at the end of the crawl';
+    const found = judged(config);
+    assert.ok(found.kind === 'changed');
+    assert.deepEqual(found.why, [`a2: ${reason}`]);
+    save(config, 'a1', directive);
+    assert.equal(judged(config).kind, 'changed');
+    record(config);
+    assert.equal(judged(config).kind, 'complete');
+  });
+}
+
+test('a pause and a delay after the end do not void the completion record', () => {
+  const config = completed();
+  save(config, 'a1', { kind: 'pause', host: '', value: 1, n: 2, by: 'a1' });
+  save(config, 'a1', { kind: 'delay', host: '*', value: 9, n: 3, by: 'a1' });
+  assert.equal(judged(config).kind, 'complete');
+});
