@@ -31,6 +31,7 @@ import { SlowTurns } from './monitor/slow-turns.ts';
 import { AHEAD_MS_MAX, clockRefusal, judgeClock } from './monitor/start-clock.ts';
 import type { PagePipeline } from './pipeline/page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
+import { secret } from './runtime/random.ts';
 import { Turns } from './runtime/turns.ts';
 import { checkInBackground } from './storage/file/background-check.ts';
 import { markSuspect, openState } from './storage/file/database.ts';
@@ -127,6 +128,8 @@ interface AgentParts extends AgentOptions {
   readonly state: Extract<ReturnType<typeof openState>, { ok: true }>;
 }
 
+const incarnationMax = () => wallMs() + AHEAD_MS_MAX;
+
 class Agent implements RunningAgent {
   readonly #exit = Promise.withResolvers<AgentEnd>();
   readonly ended = this.#exit.promise;
@@ -173,21 +176,18 @@ class Agent implements RunningAgent {
 
   #transportOf({ config, entry, log }: AgentParts): Transport {
     return new Transport({
-      ...{ id: entry.id, listen: entry.listen, log },
+      ...{ id: entry.id, listen: entry.listen, log, incarnationMax },
       silenceMs: config.cluster.failureDetector.suspectAfterMs,
       countsOperations: config.cluster.overlay === 'kademlia',
       onEnvelope: (envelope) => this.#onEnvelope(envelope),
       onRefusedFrame: (refused) => this.#onRefusedFrame(refused),
       onControl: (request, reply) => this.#control.onCommand(request, reply),
-      incarnationMax: () => wallMs() + AHEAD_MS_MAX,
     });
   }
 
   #controlOf({ config, entry }: AgentParts): ControlRoom {
     return new ControlRoom({
-      id: entry.id,
-      crawl: config.name,
-      whereabouts: this.#core.whereabouts,
+      ...{ id: entry.id, crawl: config.name, whereabouts: this.#core.whereabouts },
       status: () => this.status(),
       directives: () => this.#core.operator.inForce,
       leave: () => this.leave(),
@@ -198,6 +198,7 @@ class Agent implements RunningAgent {
       send: (to, message, isBrief) => this.#sendTo(to, message, isBrief),
       forget: (id) => this.#transport.forget(id),
       after: (ms, act) => setTimeout(act, ms).unref(),
+      ...{ secret, incarnationMax },
     });
   }
 

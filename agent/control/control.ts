@@ -18,6 +18,8 @@ import type {
   Message,
   UrlItem,
 } from '../core/protocol/messages.ts';
+import { isRecord } from '../messaging/checks/shape.ts';
+import { cardsOf } from '../messaging/checks/walk-checks.ts';
 import type { ControlReply, ControlRequest } from '../messaging/control-desk.ts';
 import {
   type DirectiveAnswer,
@@ -35,6 +37,8 @@ type Control = Extract<Message, { type: 'CONTROL' }>;
 /** `explain` waits for a look-up of the owner: so many times, so long. */
 const LOOKUP_TRIES = 15;
 const LOOKUP_WAIT_MS = 100;
+/** Members and contacts that one step of a walk names: 2 MB, and half of what a message may hold. */
+const NAMED_MAX = 8192;
 
 export interface ControlParts {
   readonly id: string;
@@ -60,6 +64,10 @@ export interface ControlParts {
   /** Closes the link to an agent. */
   readonly forget: (id: string) => void;
   readonly after: (ms: number, act: () => void) => void;
+  /** A number that other processes cannot guess. */
+  readonly secret: () => number;
+  /** The highest plausible incarnation. */
+  readonly incarnationMax: () => number;
 }
 
 /** The agents that an agent knows. Contacts are outside its view, and some may be gone. */
@@ -151,9 +159,9 @@ export class ControlRoom {
       const results = new Map<string, unknown>();
       const known = [this.#acquaintances()];
       for (const [by, answer] of answers) {
-        const { result, ...its } = (answer ?? {}) as { result?: unknown } & Acquaintances;
-        results.set(by, result ?? null);
-        known.push(its);
+        const its = isRecord(answer) ? answer : {};
+        results.set(by, its.result ?? null);
+        known.push(this.#named(its));
       }
       const step = (more: Pick<WalkStep, 'order'> = {}) => {
         const orders = verb === 'status' && { orders: this.#p.directives() };
@@ -185,6 +193,12 @@ export class ControlRoom {
 
   #acquaintances(): Acquaintances {
     return { members: this.#members(), contacts: this.#p.whereabouts.contacts() };
+  }
+
+  /** The agents that another one knows, as far as its answer is valid: it may be any JSON. */
+  #named({ members, contacts }: Readonly<Record<string, unknown>>): Acquaintances {
+    const max = this.#p.incarnationMax();
+    return { members: cardsOf(members, max), contacts: cardsOf(contacts, max) };
   }
 
   /** Stores a directive here before it is forwarded. Unreached members get it with heartbeats. */
@@ -252,8 +266,8 @@ export class ControlRoom {
     const command = { verb: 'explain', args: [identity, form], ...isFar } as const;
     this.#forwarding.send([owner], command, (results) => {
       const answer = results.get(owner.id) ?? null;
-      const facts = isFar ? ((answer as { result?: unknown } | null)?.result ?? null) : answer;
-      reply({ ok: true, result: { owner: owner.id, facts } });
+      const far = isRecord(answer) ? (answer.result ?? null) : null;
+      reply({ ok: true, result: { owner: owner.id, facts: isFar ? far : answer } });
     });
   }
 
@@ -337,17 +351,22 @@ function summary(
   return said;
 }
 
-/** The agents that any of these know. The latest incarnation of each counts. */
-function union(all: readonly Partial<Acquaintances>[]): Acquaintances {
-  const unionOf = (lists: readonly (readonly MemberCard[] | undefined)[]) => {
+/** The agents that any of these know, at most `NAMED_MAX`. The latest incarnation of each counts. */
+function union(all: readonly Acquaintances[]): Acquaintances {
+  const unionOf = (lists: readonly (readonly MemberCard[])[], max: number) => {
     const cards = new Map<string, MemberCard>();
-    for (const card of lists.flatMap((list) => list ?? [])) {
+    for (const card of lists.flat()) {
       if (card.inc >= (cards.get(card.id)?.inc ?? 0)) cards.set(card.id, card);
     }
-    return [...cards.values()];
+    return [...cards.values()].slice(0, max);
   };
-  return {
-    members: unionOf(all.map(({ members }) => members)),
-    contacts: unionOf(all.map(({ contacts }) => contacts)),
-  };
+  const members = unionOf(
+    all.map((one) => one.members),
+    NAMED_MAX / 2,
+  );
+  const contacts = unionOf(
+    all.map((one) => one.contacts),
+    NAMED_MAX - members.length,
+  );
+  return { members, contacts };
 }

@@ -22,51 +22,70 @@ export interface ForwardingParts {
   /** Closes the link to an agent. */
   readonly forget: (id: AgentId) => void;
   readonly after: (ms: number, act: () => void) => void;
+  /** A number that other processes cannot guess. */
+  readonly secret: () => number;
 }
 
 /** Receives the answers, and the agents that did not answer in time. */
 type Done = (results: Map<AgentId, unknown>, silent: ReadonlySet<AgentId>) => void;
 
+/** One agent that has not answered a command. */
 interface Pending {
-  readonly results: Map<AgentId, unknown>;
-  readonly expected: Set<AgentId>;
-  readonly done: () => void;
+  readonly id: AgentId;
+  readonly answered: (result: unknown) => void;
 }
 
 export class Forwarding {
   readonly #p: ForwardingParts;
+  /** By the number of the request: only the agent that was asked knows it. */
   readonly #pending = new Map<number, Pending>();
-  #last = 0;
+  /** Commands that wait for answers. */
+  #open = 0;
 
   constructor(parts: ForwardingParts) {
     this.#p = parts;
   }
 
   get isFull(): boolean {
-    return this.#pending.size >= PENDING_MAX;
+    return this.#open >= PENDING_MAX;
   }
 
   send(others: readonly MemberCard[], command: Forwarded, done: Done): void {
-    const request = ++this.#last;
     const results = new Map<AgentId, unknown>();
     const expected = new Set(others.map(({ id }) => id));
+    const requests: number[] = [];
+    let isOpen = true;
+    this.#open++;
     const finish = () => {
-      if (!this.#pending.delete(request)) return;
+      if (!isOpen) return;
+      isOpen = false;
+      this.#open--;
+      for (const request of requests) this.#pending.delete(request);
       for (const { id } of command.sender ? others : []) {
         if (!this.#p.isMember(id)) this.#p.forget(id);
       }
       done(results, expected);
     };
-    this.#pending.set(request, { results, expected, done: finish });
-    for (const other of others) this.#p.send(other, { type: 'CONTROL', request, ...command });
+    for (const other of others) {
+      const { id } = other;
+      const request = this.#p.secret();
+      requests.push(request);
+      const answered = (result: unknown) => {
+        expected.delete(id);
+        results.set(id, result);
+        if (expected.size === 0) finish();
+      };
+      this.#pending.set(request, { id, answered });
+      this.#p.send(other, { type: 'CONTROL', request, ...command });
+    }
     if (expected.size === 0) return finish();
     this.#p.after(ANSWER_MS_MAX, finish);
   }
 
   answered(by: AgentId, request: number, result: unknown): void {
     const pending = this.#pending.get(request);
-    if (!pending?.expected.delete(by)) return;
-    pending.results.set(by, result);
-    if (pending.expected.size === 0) pending.done();
+    if (pending?.id !== by) return;
+    this.#pending.delete(request);
+    pending.answered(result);
   }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ControlParts, ControlRoom } from '../../../agent/control/control.ts';
+import { type ControlParts, ControlRoom, type WalkStep } from '../../../agent/control/control.ts';
 import type { MemberCard, Message } from '../../../agent/core/protocol/messages.ts';
 import type { ControlAnswer } from '../../../agent/messaging/control-desk.ts';
 
@@ -13,6 +13,7 @@ function roomOf(isPartial: boolean) {
   const sent: { to: string; message: Message; isBrief: boolean }[] = [];
   const did: string[] = [];
   const timers: (() => void)[] = [];
+  let requests = 0;
   const parts = {
     id: 'me',
     crawl: 'c',
@@ -29,6 +30,8 @@ function roomOf(isPartial: boolean) {
     },
     forget: (id: string) => did.push(`forget ${id}`),
     after: (_: number, act: () => void) => timers.push(act),
+    secret: () => ++requests,
+    incarnationMax: () => 100,
   };
   const room = new ControlRoom(parts as unknown as ControlParts);
   const hear = (from: string, message: Message, to = 'me') =>
@@ -81,7 +84,7 @@ describe('a step of a walk', () => {
     const { room, hear, did, timers } = roomOf(true);
     const answers = step(room, ['m', 'k', 'gone'].map(cardOf));
     const its = { members: [{ ...cardOf('k'), inc: 2 }], contacts: [cardOf('z')] };
-    hear('k', { type: 'CONTROL_ACK', request: 1, ok: true, result: { result: 'applied', ...its } });
+    hear('k', { type: 'CONTROL_ACK', request: 2, ok: true, result: { result: 'applied', ...its } });
     hear('m', { type: 'CONTROL_ACK', request: 1, ok: true, result: { result: 'applied' } });
     assert.deepEqual(answers, []);
     for (const act of timers) act();
@@ -97,6 +100,38 @@ describe('a step of a walk', () => {
         },
       },
     ]);
+  });
+
+  it('takes an answer only with the number of the request to its sender', () => {
+    const { room, hear } = roomOf(true);
+    const answers = step(room, ['m', 'k'].map(cardOf));
+    const ack = (request: number, result: unknown) =>
+      ({ type: 'CONTROL_ACK', request, ok: true, result }) as const;
+    hear('m', ack(2, { result: 'false' }));
+    hear('k', ack(1, { result: 'false' }));
+    assert.equal(answers.length, 0);
+    hear('m', ack(1, { result: 'applied' }));
+    hear('k', ack(2, { result: 'applied' }));
+    const { results } = answers[0]!.result as WalkStep;
+    assert.deepEqual(results, { m: 'applied', k: 'applied' });
+  });
+
+  it('ignores what is invalid in an answer', () => {
+    const good = cardOf('z');
+    const bad = [null, undefined, 7, [good], { ...good, inc: 101 }, { ...good, capacity: 0 }];
+    const stepWith = (result: unknown) => {
+      const { room, hear } = roomOf(true);
+      const answers = step(room, [cardOf('m')]);
+      hear('m', { type: 'CONTROL_ACK', request: 1, ok: true, result });
+      return answers[0]!.result as WalkStep;
+    };
+    for (const result of [null, 5, [1], 'x', { members: 'abc', contacts: 5 }]) {
+      assert.deepEqual(stepWith(result), { ...stepWith({}), results: { m: null } });
+    }
+    const { members, contacts } = stepWith({ members: [...bad, good], contacts: bad });
+    assert.deepEqual([members, contacts], [[cardOf('m'), good], [cardOf('k')]]);
+    const many = Array.from({ length: 3000 }, (_, i) => cardOf(`n${i}`));
+    assert.equal(stepWith({ members: many }).members.length, 1025);
   });
 
   it('reaches a member at its own address, and no socket files', () => {
