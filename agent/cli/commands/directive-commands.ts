@@ -9,6 +9,7 @@ import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
 import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
 import { DELAY_MS_MAX } from '../../messaging/checks/limits.ts';
+import { isRecord } from '../../messaging/checks/shape.ts';
 import {
   type DirectiveSummary,
   directiveOf,
@@ -123,7 +124,12 @@ async function giveAll(
   args: readonly string[],
 ): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') return askInTurn(asked(config), verb, args);
-  const { results, unreachable, failures } = await walk(asked(config), { verb, args });
+  const isReadable = (result: unknown) =>
+    isRecord(result) &&
+    typeof result.said === 'string' &&
+    ['string', 'undefined'].includes(typeof result.stillBlockedBy);
+  const errand = { verb, args, isReadable };
+  const { results, unreachable, failures } = await walk(asked(config), errand);
   if (results.size === 0) return { ok: false, failures };
   return { ok: true, by: '', result: directiveSummary(results, unreachable) };
 }

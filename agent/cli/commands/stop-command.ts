@@ -85,7 +85,8 @@ async function stopWalking(
   ids: readonly string[],
 ): Promise<ClusterAnswer> {
   const only = verb === 'leave' && { only: ids };
-  const walked = await walk(asked(config), { verb, args: ids, ...only });
+  const isReadable = (result: unknown) => typeof result === 'string';
+  const walked = await walk(asked(config), { verb, args: ids, ...only, isReadable });
   if (walked.visited.size === 0) return { ok: false, failures: walked.failures };
   const concerned = ids.length > 0 ? ids : [...cluster(config), ...walked.unreachable];
   const unreachable = concerned.map((id) => [id, 'unreachable'] as const);

@@ -75,7 +75,7 @@ export function printResults(
   json = false,
 ): Promise<void> {
   if (json) return print(`${JSON.stringify(Object.fromEntries(results))}\n`);
-  return print(results.map(([agent, result]) => `${agent}: ${result}\n`).join(''));
+  return print(results.map(([agent, said]) => `${printable(`${agent}: ${said}`)}\n`).join(''));
 }
 
 /** The text in a style, if `stream` is a terminal that shows colours. */

@@ -38,6 +38,7 @@ import {
 import type { CompletionNote } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { budgetsText } from './status-budgets.ts';
+import { isStatusOf } from './status-check.ts';
 import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
 import { trafficText } from './status-traffic.ts';
@@ -109,7 +110,7 @@ export async function status(
 /** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
 async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') return askFirst(asked(config), 'status');
-  const walked = await walk(asked(config), { verb: 'status', args: [] });
+  const walked = await walk(asked(config), { verb: 'status', args: [], isReadable: isStatusOf });
   if (walked.results.size === 0) return { ok: false, failures: walked.failures };
   return { ok: true, by: '', result: walkedStatus(walked) };
 }

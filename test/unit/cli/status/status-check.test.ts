@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isStatusOf } from '../../../../agent/cli/status/status-check.ts';
+import { statusText } from '../../../../agent/cli/status/status-command.ts';
+import { agentStatus } from '../agent-status.ts';
+
+const event = { kind: 'join', ageMs: 5, detail: { agent: 'a2', members: [1, 2], why: null } };
+const budgets = {
+  pages: { limit: 9, tokens: 1, hostsWaiting: 0, reached: false, spent: null },
+  addresses: { delayMs: 1, owned: 0, granted: 0, used: 0, hostsWaiting: 0 },
+};
+const good = {
+  ...agentStatus({ waits: 'waits' }),
+  ...{ budgets, recent: [event], later: {}, members: [{ id: 'a2', relayed: true, later: 1 }] },
+  traffic: { PING: { messages: 1, bytes: 2 } },
+};
+
+test('status: of another agent is readable, also with properties of a later version', () => {
+  assert.ok(isStatusOf(JSON.parse(JSON.stringify(good)), 'a1'));
+  assert.ok(isStatusOf(agentStatus({}), 'a1'));
+  assert.match(statusText({ agents: [good as never], unreachable: [] }), /a1/);
+});
+
+test('status: of another agent is unreadable if a property that is shown has a wrong type', () => {
+  const wrong = {
+    ...{
+      id: 'a2',
+      hosts: '1',
+      pages: null,
+      loopDelayMs: -1,
+      joined: 1,
+      waits: 7,
+      lifecycle: '\u001b[2J',
+    },
+    ...{ members: [null], traffic: { PING: 1 }, budgets: { pages: null }, directives: undefined },
+    recent: [{ ...event, detail: { agent: { toString: 5 } } }],
+  };
+  for (const [key, value] of Object.entries(wrong)) {
+    assert.equal(isStatusOf({ ...good, [key]: value }, 'a1'), false, key);
+  }
+  for (const value of [null, 7, [], {}]) assert.equal(isStatusOf(value, 'a1'), false);
+});
