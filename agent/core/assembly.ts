@@ -31,6 +31,7 @@ import { FullView, type Overlay } from './membership/overlay.ts';
 import { RefusedClaims } from './membership/refused-claims.ts';
 import { View } from './membership/view.ts';
 import { Whereabouts } from './membership/whereabouts.ts';
+import { ContactDirectives } from './operator/contact-directives.ts';
 import { Operator } from './operator/operator.ts';
 import { Requeues } from './operator/requeues.ts';
 import { Aborts } from './ownership/aborts.ts';
@@ -149,7 +150,8 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
     changes,
   });
   const whereabouts = new Whereabouts({ settings, view, overlay, outbound });
-  const gate = new Gate({ settings, view, outbound, refused, overlay, membership });
+  const contacts = new ContactDirectives({ settings, directives, outbound });
+  const gate = new Gate({ settings, view, outbound, refused, overlay, contacts, membership });
   const otherSettings = new OtherSettings({ settings, view, overlay, outbound, membership });
   const backlog = new Backlog(parts.slice);
   const completion = new Completion(settings, view, overlay);
@@ -165,6 +167,7 @@ function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hook
     lease,
     stall,
     membership,
+    contacts,
     gate,
     otherSettings,
     backlog,
@@ -200,6 +203,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
   const { membership } = members;
   const neighbours = new Neighbours({
     directives,
+    contacts: members.contacts,
     overlay,
     view,
     outbound,

@@ -21,6 +21,7 @@ import type { View } from './view.ts';
  * - `member`: the incarnation of the sender that is in view.
  * - `correspondent`: the incarnation of a sender in view, or of an agent with the same settings that
  *   need not be in view, because the view is partial.
+ * - `answerer`: the incarnation of a sender in view, or of one that has answered at its address.
  * - `nobody`: commands do not arrive here (`messaging/control-desk.ts`).
  */
 export type Sender =
@@ -30,6 +31,7 @@ export type Sender =
   | 'end'
   | 'member'
   | 'correspondent'
+  | 'answerer'
   | 'nobody';
 
 export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
@@ -51,7 +53,7 @@ export const TAKEN_FROM: Readonly<Record<MessageType, Sender>> = {
   ROWS_ACK: 'member',
   BATCH_REFUSED: 'correspondent',
   LEAVE: 'member',
-  ORDERS: 'correspondent',
+  ORDERS: 'answerer',
   PING: 'agreeing',
   FIND_NODE: 'agreeing',
   FOUND_NODES: 'agreeing',
@@ -107,6 +109,7 @@ export interface GateParts {
   readonly outbound: Pick<Outbound, 'inc'>;
   readonly refused: Pick<RefusedClaims, 'refuse'>;
   readonly overlay: Pick<Overlay, 'isPartial' | 'met'>;
+  readonly contacts: { hasAnswered(from: Envelope['from']): boolean };
   readonly membership: {
     readonly greetings: Pick<Greetings, 'isOf' | 'isKnown'>;
     hasTombstone(id: AgentId, inc: Incarnation): boolean;
@@ -140,6 +143,7 @@ export class Gate {
     if (sender !== 'nobody' && isMember) return true;
     const met = this.#p.overlay.met(from.id);
     if (sender === 'correspondent' && met?.inc === from.inc) return true;
+    if (sender === 'answerer' && this.#p.contacts.hasAnswered(from)) return true;
     // In a partial view, the sender may not know yet that this agent stopped to watch it.
     const isMet = membership.greetings.isKnown(from.id) || this.#p.overlay.isPartial;
     if (sender !== 'nobody' && isMet) return false;

@@ -4,27 +4,24 @@
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { assertNever } from '../protocol/assert-never.ts';
 import type { Directives } from '../protocol/directives.ts';
-import type { Peer } from '../protocol/effects.ts';
-import type {
-  AgentId,
-  Envelope,
-  Host,
-  Incarnation,
-  MemberCard,
-  Message,
-} from '../protocol/messages.ts';
+import type { AgentId, Envelope, Host, MemberCard, Message } from '../protocol/messages.ts';
 import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { Part } from '../protocol/part.ts';
 import { TAKEN_FROM } from './gate.ts';
 import type { Membership } from './membership.ts';
 import type { Outbound } from './outbound.ts';
-import type { AgentState, Overlay } from './overlay.ts';
+import type { AgentState, ContactMessage, Overlay, Sender } from './overlay.ts';
 import type { View } from './view.ts';
 
 type Relay = Extract<Message, { type: 'RELAY' }>;
 
 interface NeighboursParts {
-  readonly directives: Pick<Directives, 'hash' | 'all'>;
+  readonly directives: Pick<Directives, 'hash'>;
+  readonly contacts: {
+    asked(address: string, now: Instant): void;
+    heard(from: Sender, message: ContactMessage, now: Instant): void;
+    reset(): void;
+  };
   readonly overlay: Overlay;
   readonly view: View;
   readonly outbound: Outbound;
@@ -48,6 +45,10 @@ export class Neighbours implements Part {
     this.#p = parts;
   }
 
+  reset(): void {
+    this.#p.contacts.reset();
+  }
+
   pump(now: Instant): void {
     const { overlay, outbound, view, membership } = this.#p;
     if (!overlay.isPartial) return;
@@ -57,7 +58,10 @@ export class Neighbours implements Part {
       const member = view.get(to);
       if (member) outbound.toMember(member, message);
     }
-    for (const { to, message } of pings) outbound.toAddress(to, this.#withDirectives(message));
+    for (const { to, message } of pings) {
+      this.#p.contacts.asked(to.address, now);
+      outbound.toAddress(to, this.#withDirectives(message));
+    }
     if (located.length > 0) this.#p.located(located);
     if (isMoved) this.#p.moved(now);
     this.#partWithSpare(now);
@@ -72,14 +76,6 @@ export class Neighbours implements Part {
       default:
         return message;
     }
-  }
-
-  /** The views of agents may form groups that do not touch: directives also pass between contacts. */
-  #compare(to: Peer & { readonly inc: Incarnation }, hash: string | undefined): void {
-    const { directives, outbound } = this.#p;
-    if (hash === undefined || hash === directives.hash()) return;
-    const orders = directives.all();
-    if (orders.length > 0) outbound.toAddress(to, { type: 'ORDERS', orders });
   }
 
   /** Stops to watch members that neither need this agent nor are needed by it. */
@@ -100,8 +96,7 @@ export class Neighbours implements Part {
         const answer = overlay.onContact(from, message, now);
         const to = { ...from, address: message.address };
         if (answer) outbound.toAddress(to, this.#withDirectives(answer));
-        this.#compare(to, message.orders);
-        return;
+        return this.#p.contacts.heard(from, message, now);
       }
       case 'TREE_TOLD':
       case 'TREE_ASK':

@@ -1,6 +1,7 @@
 // Lets agents with different settings tell each other what differs. The gate refuses the PING of an
 // agent with other settings. If it is a question, it is answered, so that the sender learns who
-// listens there and sends HELLO; the answer to that is REFUSED, which names the setting.
+// listens there and sends HELLO; the answer to that is REFUSED, which names the setting. The answer
+// has no digest of the settings, because agents with that digest are trusted.
 
 import type { Envelope } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
@@ -10,7 +11,7 @@ import type { Overlay } from './overlay.ts';
 import type { View } from './view.ts';
 
 interface OtherSettingsParts {
-  readonly settings: Pick<CoreSettings, 'id' | 'capacity' | 'address' | 'fingerprintHash'>;
+  readonly settings: Pick<CoreSettings, 'id' | 'capacity' | 'address'>;
   readonly view: Pick<View, 'joined'>;
   readonly overlay: Pick<Overlay, 'entries'>;
   readonly outbound: Pick<Outbound, 'toAddress'>;
@@ -30,8 +31,9 @@ export class OtherSettings {
     if (message.type !== 'PING' || from.id === settings.id) return;
     const peer = { id: from.id, address: message.address };
     if (!message.answer) {
-      const { capacity, address, fingerprintHash } = settings;
-      const answer = { type: 'PING', capacity, address, fingerprintHash, answer: true } as const;
+      const { capacity, address } = settings;
+      const me = { capacity, address, fingerprintHash: '' };
+      const answer = { type: 'PING', ...me, answer: true } as const;
       outbound.toAddress({ ...peer, inc: from.inc }, answer);
     } else if (!view.joined && overlay.entries.contacts.includes(peer.address)) {
       // A REFUSED ends this agent, so only contacts of the config are greeted: another crawl may

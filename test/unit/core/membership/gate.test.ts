@@ -15,6 +15,8 @@ const MEMBER = { id: 'a2', inc: 20 };
 const ASKED = { id: 'a3', inc: 30 };
 const GONE = { id: 'a4', inc: 40 };
 const STRANGER = { id: 'zz', inc: 50 };
+/** An agent outside the view that has answered a question. */
+const ANSWERER = { id: 'yy', inc: 60 };
 
 function gateOf(joined: boolean) {
   const refused: { id: string; claim: Claim; why: string }[] = [];
@@ -27,6 +29,7 @@ function gateOf(joined: boolean) {
     outbound: { inc: ME.inc },
     refused: { refuse: (id, claim, why) => refused.push({ id, claim, why }) },
     overlay: new FullView(),
+    contacts: { hasAnswered: ({ id }) => id === ANSWERER.id },
     membership: {
       greetings: {
         isOf: (id, greeting) => greeting === `for ${id}` && id !== STRANGER.id,
@@ -51,7 +54,7 @@ const EXPECTED: Readonly<Record<MessageType, Sender>> = {
     KNOWN: 'member',
     BATCH_REFUSED: 'correspondent',
   },
-  ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'correspondent' },
+  ...{ ROWS: 'member', ROWS_ACK: 'member', LEAVE: 'member', ORDERS: 'answerer' },
   ...{
     LIST_ASK: 'member',
     TREE_TOLD: 'correspondent',
@@ -101,6 +104,17 @@ describe('the gate', () => {
     for (const type of typesOf('anyone')) assert.equal(take(STRANGER, { type }), true);
     assert.equal(take(STRANGER, { type: 'HEARTBEAT', fingerprintHash: 'same' }), true);
     assert.deepEqual(refused, []);
+  });
+
+  it('accepts directives from an agent outside the view only if it has answered', () => {
+    const { take, refused } = gateOf(true);
+    assert.deepEqual(typesOf('answerer'), ['ORDERS']);
+    assert.equal(take(MEMBER, { type: 'ORDERS' }), true);
+    assert.equal(take(ANSWERER, { type: 'ORDERS' }), true);
+    assert.equal(take(ANSWERER, { type: 'URLS' }), false);
+    assert.equal(take(STRANGER, { type: 'ORDERS' }), false);
+    assert.equal(take(ANSWERER, { type: 'ORDERS' }, { ...ME, inc: ME.inc - 1 }), false);
+    assert.equal(refused.length, 1);
   });
 
   it('accepts an answer only from the greeted agent, with its greeting', () => {

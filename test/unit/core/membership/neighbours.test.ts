@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Neighbours } from '../../../../agent/core/membership/neighbours.ts';
 import type { Overlay, OverlayWork, Tree } from '../../../../agent/core/membership/overlay.ts';
-import type { Directive, MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
+import type { MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
 import type { OverlayMessage } from '../../../../agent/core/protocol/overlay-messages.ts';
 import { NOW, partialView, viewStage } from './overlay-stage.ts';
 
@@ -16,16 +16,19 @@ const IDLE = { type: 'TREE_ASK', key: '', length: 0, wave: '' } as const;
 interface More {
   readonly lists?: string[];
   readonly debtors?: string[];
-  readonly orders?: Directive[];
 }
 
 function stageOf(overlay: Overlay, owing: More = {}) {
   const stage = viewStage(['a', 'b']);
-  const { orders = [] } = owing;
   const did: string[] = [];
   const neighbours = new Neighbours({
     ...{ overlay, view: stage.view, outbound: stage.outbound },
-    directives: { hash: () => orders.map(({ n }) => n).join(), all: () => orders },
+    directives: { hash: () => 'mine' },
+    contacts: {
+      asked: (address) => did.push(`asked ${address}`),
+      heard: ({ id }) => did.push(`heard ${id}`),
+      reset: () => did.push('reset'),
+    },
     membership: {
       part: ({ card }) => did.push(`part with ${card.id}`),
       greetOne: ({ id }) => did.push(`greet ${id}`),
@@ -58,7 +61,7 @@ describe('a turn of an overlay', () => {
     };
     const { neighbours, sent, did } = stageOf(partialView({ pump: () => work }));
     neighbours.pump(NOW);
-    assert.deepEqual(did, ['greet x']);
+    assert.deepEqual(did, ['greet x', 'asked tcp://x']);
     assert.deepEqual(sent(), ['a tcp://a REGION_ASK', 'x tcp://x PING']);
   });
 
@@ -148,9 +151,9 @@ describe('a message of an overlay', () => {
   });
 
   it('of any agent about contacts is answered at the address that it names', () => {
-    const { neighbours, sent } = stageOf(answering);
+    const { neighbours, sent, did } = stageOf(answering);
     neighbours.onMessage({ id: 'x', inc: 3 }, PING, NOW);
-    assert.deepEqual(sent(), ['x tcp://x PING']);
+    assert.deepEqual([sent(), did], [['x tcp://x PING'], ['heard x']]);
   });
 
   it('about a region is taken from members only', () => {
@@ -190,24 +193,5 @@ describe('with each heartbeat', () => {
     const { neighbours, sent } = stageOf(partialView(), { debtors: ['b', 'gone'] });
     neighbours.beat(me, NOW);
     assert.deepEqual(sent(), ['b tcp://b LIST_ASK']);
-  });
-});
-
-describe('the directives of agents outside the view', () => {
-  const x = { id: 'x', inc: 3, capacity: 1, address: 'tcp://x' };
-  const orders = [{ kind: 'pause', host: '', value: 1, n: 5, by: 'me' }] as const;
-
-  it('are sent if the digests differ', () => {
-    const ping = (hash: string) => ({ ...PING, orders: hash }) as typeof PING;
-    const { neighbours, sent } = stageOf(partialView({ onContact: () => null }), {
-      orders: [...orders],
-    });
-    neighbours.onMessage(x, ping('5'), NOW);
-    assert.deepEqual(sent(), []);
-    neighbours.onMessage(x, ping(''), NOW);
-    assert.deepEqual(sent(), ['x tcp://x ORDERS']);
-    const none = stageOf(partialView({ onContact: () => null }));
-    none.neighbours.onMessage(x, ping('5'), NOW);
-    assert.deepEqual(none.sent(), []);
   });
 });
