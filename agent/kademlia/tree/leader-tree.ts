@@ -9,7 +9,15 @@
 import type { Key } from '../../../assignment/identifiers.ts';
 import type { AgentState, PageCount, Tree, TreeMessage } from '../../core/membership/overlay.ts';
 import type { AgentId, Covered, MemberCard, Message } from '../../core/protocol/messages.ts';
-import { hasAny, hexOf, type IdentifiersOf, prefixOf, siblingOf } from '../routing/contact.ts';
+import {
+  distanceTo,
+  hasAny,
+  hexOf,
+  type IdentifiersOf,
+  type Prefix,
+  prefixOf,
+  siblingOf,
+} from '../routing/contact.ts';
 import { type Duty, dutyOf, type LedPath, nameOf } from './duties.ts';
 import { DIGEST_BITS, epochOf, pagesWave, plus, Samples, type Sum } from './samples.ts';
 
@@ -58,6 +66,8 @@ export class LeaderTree implements Tree {
   #expected: ReadonlySet<string> = new Set();
   /** By expected subtree: the last report. Filled by `onTold`, emptied when it is too old. */
   readonly #reports = new Map<string, Report>();
+  /** By expected subtree: when its leader was last looked for again. */
+  readonly #soughtAt = new Map<string, number>();
   /** By subtree that this agent leads: the wave that its parent asks for, and when. */
   readonly #asked = new Map<string, { wave: string; at: number }>();
   readonly #samples: Samples;
@@ -92,6 +102,7 @@ export class LeaderTree implements Tree {
 
   reset(): void {
     this.#reports.clear();
+    this.#soughtAt.clear();
     this.#asked.clear();
     this.#samples.clear();
     this.#parents.clear();
@@ -151,9 +162,29 @@ export class LeaderTree implements Tree {
     if (!this.#expected.has(name)) return null;
     // Only an agent of the subtree can lead it.
     if (!hasAny(this.#s.identifiersOf(card), region)) return null;
+    if (!this.#isLeader(card, region, now)) return null;
     const found = { digest: BigInt(`0x${sum}`), base, pages };
     this.#reports.set(name, { card, at: now, wave, idle, sum: found });
     return { type: 'TREE_ASK', key, length, wave: '' };
+  }
+
+  /**
+   * Whether no other agent is known to be nearer to the first key of the subtree: one that reports,
+   * or one that a look-up has found.
+   */
+  #isLeader(card: MemberCard, { bits, length }: Prefix, now: number): boolean {
+    const name = nameOf({ bits, length });
+    const distanceOf = (one: MemberCard) => distanceTo(bits, this.#s.identifiersOf(one));
+    const reporter = this.#reports.get(name)?.card;
+    if (reporter && distanceOf(reporter) < distanceOf(card)) return false;
+    const nearest = this.#s.nearest(bits);
+    if (nearest && distanceOf(card) <= distanceOf(nearest)) return true;
+    if (nearest && now - (this.#soughtAt.get(name) ?? -Infinity) >= this.#s.suspectAfterMs) {
+      // That agent may be gone.
+      this.#soughtAt.set(name, now);
+      this.#s.notThere(bits);
+    }
+    return reporter?.id === card.id;
   }
 
   /** Only the agent to which this one has reported may ask. */
@@ -198,8 +229,8 @@ export class LeaderTree implements Tree {
     this.#expected = new Set(
       duties.flatMap(({ key, needs }) => needs.map((level) => nameOf(siblingOf(key, level)))),
     );
-    for (const name of this.#reports.keys()) {
-      if (!this.#expected.has(name)) this.#reports.delete(name);
+    for (const known of [this.#reports, this.#soughtAt]) {
+      for (const name of known.keys()) if (!this.#expected.has(name)) known.delete(name);
     }
     const led = new Set(duties.map(({ region }) => nameOf(region)));
     for (const name of this.#parents.keys()) if (!led.has(name)) this.#parents.delete(name);

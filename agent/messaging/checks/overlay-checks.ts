@@ -21,6 +21,11 @@ import {
 const key = textLike(/^[0-9a-f]{40}$/, '160 bits in hexadecimal', KEY_BITS / 4);
 const length = natural(KEY_BITS);
 const agents = list(shape<MemberCard>(card), MEMBERS_MAX);
+/** The pages of a cluster: a sum of many such numbers is exact, too. */
+const PAGES_MAX = 2 ** 40;
+const pages = natural(PAGES_MAX);
+const base: Check = (value, inc) =>
+  integer(value, inc) ?? (Math.abs(value as number) <= PAGES_MAX ? null : ': too large');
 const sender = { capacity, address, fingerprintHash: hash, orders: optional(hash) };
 /** An agent, its incarnation and a number; or an epoch and a number. */
 const wave = text(ID_CHARS_MAX + HASH_CHARS_MAX);
@@ -48,8 +53,8 @@ export const overlayMessages: { readonly [K in OverlayMessage['type']]: Check } 
     idle: flag,
     wave,
     sum: textLike(/^[0-9a-f]{16}$/, '64 bits in hexadecimal', 16),
-    base: optional(integer),
-    pages: optional(natural()),
+    base: optional(base),
+    pages: optional(pages),
   }),
   TREE_ASK: message<'TREE_ASK'>({ key, length, wave }),
   TREE_DONE: message<'TREE_DONE'>({ key, length, wave }),

@@ -50,10 +50,13 @@ function digests() {
 
 export class Stage {
   readonly parents = new Map<string, MemberCard>();
+  /** By the first key of a subtree: the agent that a look-up finds; by default, any that reports. */
+  readonly leaders = new Map<bigint, MemberCard | null>();
   readonly lost: bigint[] = [];
   readonly states = new Map<string, AgentState>();
   readonly tree: LeaderTree;
   paths: LedPath[];
+  #reporter: MemberCard | null = null;
   now = 0;
 
   constructor(paths: LedPath[], ids: readonly string[], { countsPages = false } = {}) {
@@ -64,7 +67,11 @@ export class Stage {
       // An agent is named after its place, as far as its name is binary.
       identifiersOf: ({ id }) => (/^[01]+$/.test(id) ? [keyOfBits(id), keyOfBits(`${id}1`)] : []),
       digest: digests(),
-      nearest: (key) => this.parents.get(key.toString(2).padStart(KEY_BITS, '0')[0]!) ?? null,
+      nearest: (key) => {
+        const leader = this.leaders.get(key);
+        if (leader !== undefined) return leader;
+        return this.parents.get(key.toString(2).padStart(KEY_BITS, '0')[0]!) ?? this.#reporter;
+      },
       notThere: (key) => this.lost.push(key),
       countsPages,
       suspectAfterMs,
@@ -89,6 +96,7 @@ export class Stage {
   }
 
   told(bits: string, more: Partial<TreeTold> = {}, from = cardOf('1')) {
+    this.#reporter = from;
     return this.tree.onTold(
       from,
       {

@@ -482,19 +482,4 @@ describe('reports of others', () => {
     stage.beat();
     assert.equal(stage.told('1'), null);
   });
-
-  it('count only if their sender is in the subtree', () => {
-    const stage = leader();
-    assert.equal(stage.told('1', {}, cardOf('0111')), null);
-    assert.notEqual(stage.told('1', {}, cardOf('1111')), null);
-  });
-
-  it('count for the region, whatever other bits their keys have', () => {
-    const stage = new Stage([pathOf('0', ['0', '00'])], ['0', '00']);
-    stage.beat();
-    const key = 'f'.repeat(KEY_BITS / 4);
-    const message = { ...{ type: 'TREE_TOLD' as const, key, length: 1, idle: true } };
-    const told = { ...message, wave: '', sum: '0'.repeat(16) };
-    assert.notEqual(stage.tree.onTold(cardOf('1'), told, 0), null);
-  });
 });

@@ -49,6 +49,10 @@ const url = { url: 'http://h.test/', depth: 0 };
 
 const ends = { origin: 'http://h.test', asker: 'https://g.test:8443' };
 const robotsAsk: Json = { type: 'ROBOTS_ASK', ...ends, waitedMs: 0 };
+const treeTold = {
+  ...{ type: 'TREE_TOLD', key: '0'.repeat(40), length: 1 },
+  ...{ idle: true, wave: '', sum: '0'.repeat(16) },
+};
 const robotsReported: Json = {
   ...{ type: 'ROBOTS_TOLD', ...ends, answer: 'rules', reason: '', body: null, to: null, hops: 0 },
 };
@@ -171,6 +175,9 @@ describe('validate: bounds', () => {
     ['an unknown answer', { ...robotsReported, answer: 'perhaps' }, /answer: unknown/],
     ['hops below 0', { ...robotsReported, hops: -1 }, /hops: not a whole/],
     ['a chain that is too long', { ...robotsReported, hops: HOPS_MAX + 1 }, /hops: not a whole/],
+    ['too many pages', { ...treeTold, pages: 2 ** 40 + 1 }, /pages: not a whole/],
+    ['too many pages before', { ...treeTold, base: -(2 ** 40) - 1 }, /base: too large/],
+    ['as many pages', { ...treeTold, pages: 2 ** 40, base: -(2 ** 40) }, /^ok$/],
     ['no result', { type: 'CONTROL_ACK', request: 1, ok: true }, /result: missing/],
   ];
   for (const [name, message, wanted] of cases) {
