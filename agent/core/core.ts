@@ -181,7 +181,7 @@ export class Core {
       case 'ORDERS':
         return this.#p.operator.onDirectives(from.id, message.orders, now);
       case 'RELAY': {
-        const inner = this.#p.neighbours.onRelay(from, message);
+        const inner = this.#p.neighbours.onRelay(from, message, now);
         if (inner) this.#receive(inner, now, true);
         return;
       }

@@ -17,10 +17,10 @@ import type {
 } from '../core/membership/overlay.ts';
 import type { Peer } from '../core/protocol/effects.ts';
 import type { AgentId, Host, MemberCard, Message } from '../core/protocol/messages.ts';
-import { putLatest } from '../core/protocol/put-latest.ts';
 import { KnownLists } from './neighbourhood/known-lists.ts';
 import type { Neighbour } from './neighbourhood/known-places.ts';
 import { Neighbourhood } from './neighbourhood/neighbourhood.ts';
+import { Claims } from './routing/claims.ts';
 import {
   type Contact,
   cardOf,
@@ -68,9 +68,6 @@ const TO_GREET_MAX = 1024;
 /** Agents outside the view that are pinged because others named them. */
 const TO_PING_MAX = 512;
 
-/** Agents outside the view whose incarnations are remembered. */
-const MET_MAX = 4096;
-
 /** A member, as its last heartbeat described it. */
 interface Known {
   readonly card: MemberCard;
@@ -90,10 +87,7 @@ export class KademliaOverlay implements Overlay {
   readonly #locator: Locator;
   readonly tree: LeaderTree;
   readonly #first: FirstContacts;
-  /** Agents outside the view that have sent a message, with their incarnations. */
-  readonly #met = new Map<AgentId, MemberCard>();
-  /** By agent outside the view: another, over which messages between it and this one pass. */
-  readonly #vias = new Map<AgentId, MemberCard>();
+  readonly #claims: Claims;
   #hood: Neighbourhood;
   readonly #known = new Map<AgentId, Known>();
   /** Agents of this agent's regions to greet. */
@@ -120,7 +114,7 @@ export class KademliaOverlay implements Overlay {
       ...{ self, sha1, identifiersOf, bucketSize, concurrency },
       timeoutMs: suspectAfterMs / 2,
       nearest: (key) => this.#nearestTo(key),
-      reached: (id, via) => this.#reach(id, via),
+      reached: (id, via) => this.#claims.reached(id, via),
       nearer: (key, found) => this.#nearer(key, found),
     });
     this.tree = new LeaderTree({
@@ -131,6 +125,12 @@ export class KademliaOverlay implements Overlay {
       notThere: (key) => this.#locator.forgetNearest(key),
       countsPages: settings.countsPages,
       suspectAfterMs,
+    });
+    this.#claims = new Claims({
+      ids: identifiersOf({ id: self.id, capacity: 1 }).length,
+      everyMs: settings.heartbeatMs,
+      keepMs: suspectAfterMs,
+      dropped: (id) => this.#forget(id),
     });
     this.#first = new FirstContacts(settings);
     const times = { everyMs: settings.heartbeatMs, waitMs: suspectAfterMs };
@@ -163,8 +163,7 @@ export class KademliaOverlay implements Overlay {
     this.#known.clear();
     this.#toGreet.clear();
     this.#asked.clear();
-    this.#met.clear();
-    this.#vias.clear();
+    this.#claims.reset();
     this.#locator.reset();
     this.tree.reset();
   }
@@ -195,7 +194,7 @@ export class KademliaOverlay implements Overlay {
     this.#known.delete(card.id);
     this.#hood.remove(card.id);
     if (isGone) this.#table.failed(card);
-    else this.meet(card);
+    else this.#claims.meet(card);
   }
 
   heard({ card, joined }: Watched, { regions, complete, needs }: About, now: Instant): void {
@@ -231,9 +230,9 @@ export class KademliaOverlay implements Overlay {
   }
 
   isWanted(card: MemberCard, { needs }: About, now: Instant): boolean {
-    this.meet(card);
+    if (!this.meet(card, now)) return false;
     if (needs === true || this.#hood.needs(this.#s.identifiersOf(card))) return true;
-    this.#table.seen(contactOf(card), now.mono);
+    this.#see(card, now);
     return false;
   }
 
@@ -253,6 +252,7 @@ export class KademliaOverlay implements Overlay {
 
   isNamed(card: MemberCard, now: Instant): boolean {
     if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
+    if (!this.#counts(card, now)) return false;
     const identifiers = this.#s.identifiersOf(card);
     // It will be named again.
     if (this.#toGreet.isFull && !this.#toGreet.has(card.id)) return false;
@@ -292,7 +292,7 @@ export class KademliaOverlay implements Overlay {
   #hearRegion(from: Watched, { key, length, agents, empty }: RegionTold, now: Instant): void {
     for (const card of agents) this.isNamed(card, now);
     // Agents may be left out. The question is asked again.
-    if (this.#toGreet.isFull) return;
+    if (this.#toGreet.isFull || !agents.every((card) => this.#counts(card, now))) return;
     const region = prefixOf(BigInt(`0x${key}`), length);
     const answer = { empty: Array.from({ length }, (_, level) => empty[level] === '1') };
     this.#hood.answered(from.card.id, region, answer);
@@ -309,10 +309,12 @@ export class KademliaOverlay implements Overlay {
   onContact({ id, inc }: Sender, message: ContactMessage, now: Instant): Message | null {
     const { capacity, address } = message;
     const card = { id, inc, capacity, address };
-    this.#toPing.delete(id);
-    this.#table.seen(contactOf(card), now.mono);
-    this.meet(card);
-    this.isNamed(card, now);
+    const counts = this.meet(card, now);
+    if (counts) {
+      this.#toPing.delete(id);
+      this.#see(card, now);
+      this.isNamed(card, now);
+    }
     switch (message.type) {
       case 'PING':
         return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
@@ -322,8 +324,11 @@ export class KademliaOverlay implements Overlay {
         return { type: 'FOUND_NODES', key, agents, ...this.#aboutMe() };
       }
       case 'FOUND_NODES': {
-        for (const one of message.agents) this.#pingLater(one, now);
-        this.#locator.answered(card, BigInt(`0x${message.key}`), message.agents);
+        if (!counts) return null;
+        const first = message.agents.slice(0, this.#s.bucketSize);
+        const named = first.filter((one) => this.#counts(one, now));
+        for (const one of named) this.#pingLater(one, now);
+        this.#locator.answered(card, BigInt(`0x${message.key}`), named);
         return null;
       }
     }
@@ -348,22 +353,33 @@ export class KademliaOverlay implements Overlay {
       .map(({ contact }) => contact);
   }
 
-  meet({ id, inc, capacity, address }: MemberCard, via?: MemberCard): void {
-    putLatest(this.#met, id, { id, inc, capacity, address }, MET_MAX);
-    if (via) this.#reach(id, via);
-  }
-
-  #reach(id: AgentId, via: MemberCard | null): void {
-    if (via) putLatest(this.#vias, id, via, MET_MAX);
-    else this.#vias.delete(id);
+  meet(card: MemberCard, now: Instant, via?: MemberCard): boolean {
+    const counts = this.#counts(card, now);
+    if (counts) this.#claims.meet(card, via);
+    return counts;
   }
 
   via(id: AgentId): MemberCard | null {
-    return this.#vias.get(id) ?? null;
+    return this.#claims.via(id);
+  }
+
+  /** Whether a claim of or about an agent counts. */
+  #counts(card: MemberCard, now: Instant): boolean {
+    const member = this.#known.get(card.id)?.card;
+    return card.id === this.#s.self.id || this.#claims.count(card, member, now.mono);
+  }
+
+  #see(card: MemberCard, now: Instant): void {
+    if (this.#claims.isDue(card.id, now.mono)) this.#table.seen(contactOf(card), now.mono);
+  }
+
+  #forget(id: AgentId): void {
+    this.#toPing.delete(id);
+    if (!this.#known.has(id)) this.#table.forget(id);
   }
 
   met(id: AgentId): MemberCard | null {
-    return this.#met.get(id) ?? null;
+    return this.#claims.met(id);
   }
 
   /** The agent nearest to a key, which may be this one; null: it is being looked for. */

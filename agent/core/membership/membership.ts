@@ -145,7 +145,7 @@ export class Membership {
       return this.#p.refused.refuse(id, 'hello', 'this agent itself has that identifier', now);
     }
     if (difference) return this.#refuse(peer, hello, difference.path, difference.b, difference.a);
-    this.#p.overlay.meet(peer);
+    this.#p.overlay.meet(peer, now);
     if (this.#proofs.takeDenial(this.#p.view.get(id), inc, proof)) return;
     const verdict = this.#proofs.judge(peer, { by: id, proof }, this.#isNew(peer), now);
     if (verdict.code !== 'granted') {

@@ -119,7 +119,7 @@ export class Neighbours implements Part {
    * Forwards a message for another agent if its origin sent it. Returns one for this agent. An agent
    * outside the view relays only for others outside it, and nothing that concerns the view.
    */
-  onRelay(from: Envelope['from'], relay: Relay): Envelope | null {
+  onRelay(from: Envelope['from'], relay: Relay, now: Instant): Envelope | null {
     const { overlay, outbound, view } = this.#p;
     const { envelope, sender, origin, to } = relay;
     if (to !== view.me) {
@@ -133,7 +133,7 @@ export class Neighbours implements Part {
       return null;
     if (view.has(origin)) return envelope;
     const via = this.cardOf(from);
-    if (sender && via) overlay.meet({ ...envelope.from, ...sender }, via);
+    if (sender && via) overlay.meet({ ...envelope.from, ...sender }, now, via);
     return envelope;
   }
 

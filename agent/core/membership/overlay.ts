@@ -147,8 +147,12 @@ export interface Overlay {
   onRegion(from: Watched, message: RegionMessage, now: Instant): Message | null;
   /** Handles a message from any agent; returns the answer, if there is one. */
   onContact(from: Sender, message: ContactMessage, now: Instant): Message | null;
-  /** An agent with the same settings has sent a message. `via`: the agent that relayed it. */
-  meet(card: MemberCard, via?: MemberCard): void;
+  /**
+   * An agent with the same settings has sent a message. Returns whether what it claims counts.
+   *
+   * @param via - the agent that relayed it
+   */
+  meet(card: MemberCard, now: Instant, via?: MemberCard): boolean;
   /** An agent that has sent a message, as it described itself; null: it has not. */
   met(id: AgentId): MemberCard | null;
   /** The agent over which messages to an agent outside the view are also sent; null: none. */
@@ -226,7 +230,9 @@ export class FullView implements Overlay {
     return null;
   }
 
-  meet(): void {}
+  meet(): boolean {
+    return true;
+  }
 
   met(): null {
     return null;

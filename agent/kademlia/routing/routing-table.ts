@@ -103,6 +103,12 @@ export class RoutingTable {
     this.#pings.delete(id);
   }
 
+  /** Removes an agent although it may be running. */
+  forget(id: string): void {
+    const agent = this.#agents.get(id);
+    if (agent) this.failed(agent.contact);
+  }
+
   /**
    * Pings the contact of the region that was seen last if that is a time-out ago, and all agents
    * there if it does not answer: either one of them does, or all are gone.

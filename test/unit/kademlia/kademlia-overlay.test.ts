@@ -9,6 +9,7 @@ import {
   KademliaOverlay,
   type KademliaSettings,
 } from '../../../agent/kademlia/kademlia-overlay.ts';
+import type { IdentifiersOf } from '../../../agent/kademlia/routing/contact.ts';
 import { KEY_BITS } from '../../../assignment/identifiers.ts';
 import { sha1 } from '../assignment/sha1.ts';
 import { contactOf, keyOfBits, namedIdentifiers } from './contacts.ts';
@@ -338,10 +339,46 @@ describe('agents outside the view', () => {
     for (const inc of [1, 2]) overlay.onContact({ id: '11', inc }, find(hexOf('')), ZERO);
     assert.equal(overlay.met('11')?.inc, 2);
     for (let i = 0; i < 4096; i++) {
-      overlay.meet(cardOf(`1/${i}`));
+      overlay.meet(cardOf(`1/${i}`), ZERO);
     }
     assert.equal(overlay.met('11'), null);
     assert.ok(overlay.met('1/0'));
+  });
+
+  it('cannot make this agent compute many identifiers', () => {
+    let computed = 0;
+    const identifiersOf: IdentifiersOf = ({ id, capacity }) => {
+      computed += capacity;
+      return namedIdentifiers({ id, capacity: 1 });
+    };
+    const { overlay } = overlayOf([], { identifiersOf });
+    const say = (id: string, more: object, inc = 1) => {
+      const card = { capacity: 1, address: `${id}:1`, fingerprintHash: 'same', ...more };
+      return overlay.onContact({ id, inc }, card as unknown as ContactMessage, ZERO);
+    };
+    computed = 0;
+    for (let i = 0; i < 300; i++) {
+      const ping = { type: 'PING', capacity: 1000 - i / 1000, answer: false };
+      assert.equal(say('11', ping, i)?.type, 'PING', 'it is answered');
+      overlay.isNamed(cardOf(`1/${i}`, { capacity: 1000 }), ZERO);
+      overlay.isWanted(cardOf(`10/${i}`, { capacity: 1000 }), {}, ZERO);
+      overlay.meet(cardOf(`101/${i}`, { capacity: 1000 }), ZERO);
+    }
+    const agents = Array.from({ length: 1024 }, (_, i) => cardOf(`1/n${i}`));
+    say('111', { type: 'FOUND_NODES', key: hexOf('1'), agents });
+    overlay.pump(ZERO);
+    // A capacity of 1000 may be computed 16 times, and is used several times each.
+    assert.ok(computed < 16 * 1000 * 10, `${computed}`);
+    assert.equal(overlay.pump(instant(heartbeatMs)).pings.length < 60, true);
+  });
+
+  it('are not greeted on behalf of a region unless all claims about it count', () => {
+    const { overlay, told } = overlayOf(['1', '11']);
+    for (const id of ['1', '11']) told(id, { agents: [cardOf('01', { capacity: 20_000 })] });
+    assert.equal(overlay.isReady(), false);
+    for (const id of ['1', '11']) told(id);
+    overlay.pump(ZERO);
+    assert.equal(overlay.isReady(), true);
   });
 
   it('become members if one side needs the other', () => {

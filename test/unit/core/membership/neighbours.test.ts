@@ -87,10 +87,10 @@ describe('a relayed message', () => {
 
   it('of an agent outside the view tells how to answer it, over the relay', () => {
     const met: unknown[] = [];
-    const meet: Overlay['meet'] = (card, via) => met.push([card.id, card.address, via?.id]);
+    const meet: Overlay['meet'] = (card, _, via) => met.push([card.id, card.address, via?.id]) > 0;
     const { neighbours } = stageOf(partialView({ meet, met: cardOf }));
     for (const by of ['a', 'y']) {
-      const opened = neighbours.onRelay(from(by), relay('far', 'me', { sender }));
+      const opened = neighbours.onRelay(from(by), relay('far', 'me', { sender }), NOW);
       assert.equal(opened?.message, IDLE);
     }
     assert.deepEqual(met, [
@@ -101,22 +101,22 @@ describe('a relayed message', () => {
 
   it('of a member is taken from members only', () => {
     const { neighbours } = stageOf(partialView({ met: cardOf }));
-    assert.equal(neighbours.onRelay(from('b'), relay('a'))?.message, IDLE);
-    assert.equal(neighbours.onRelay(from('far'), relay('a')), null);
+    assert.equal(neighbours.onRelay(from('b'), relay('a'), NOW)?.message, IDLE);
+    assert.equal(neighbours.onRelay(from('far'), relay('a'), NOW), null);
   });
 
   it('that concerns the view is taken from members only', () => {
     const { neighbours } = stageOf(partialView({ met: cardOf }));
     const beat = relay('far', 'me', {}, { type: 'HEARTBEAT' } as Message);
-    assert.ok(neighbours.onRelay(from('a'), beat));
-    assert.equal(neighbours.onRelay(from('y'), beat), null);
+    assert.ok(neighbours.onRelay(from('a'), beat, NOW));
+    assert.equal(neighbours.onRelay(from('y'), beat, NOW), null);
   });
 
   it('is forwarded to members and to agents that have sent messages, for its origin', () => {
     const met = (id: string) => (id === 'far' ? cardOf(id) : null);
     const { neighbours, sent } = stageOf(partialView({ met }));
-    for (const to of ['b', 'far', 'unknown']) neighbours.onRelay(from('a'), relay('a', to));
-    neighbours.onRelay(from('b'), relay('a', 'far'));
+    for (const to of ['b', 'far', 'unknown']) neighbours.onRelay(from('a'), relay('a', to), NOW);
+    neighbours.onRelay(from('b'), relay('a', 'far'), NOW);
     assert.deepEqual(sent(), ['b tcp://b RELAY', 'far tcp://far RELAY']);
   });
 });
