@@ -149,11 +149,8 @@ export class KademliaOverlay implements Overlay {
   }
 
   #hasContactIn(region: Prefix): boolean {
-    if (!this.#table.isEmpty(region)) return true;
-    for (const contact of this.#toPing.contacts()) {
-      if (hasAny(this.#s.identifiersOf(contact), region)) return true;
-    }
-    return false;
+    const isIn = (contact: Contact) => hasAny(this.#s.identifiersOf(contact), region);
+    return !this.#table.isEmpty(region) || [...this.#toPing.contacts()].some(isIn);
   }
 
   // ---- members
@@ -319,9 +316,8 @@ export class KademliaOverlay implements Overlay {
       case 'PING':
         return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
       case 'FIND_NODE': {
-        const { key } = message;
-        const agents = this.#nearestTo(BigInt(`0x${key}`), id);
-        return { type: 'FOUND_NODES', key, agents, ...this.#aboutMe() };
+        const agents = this.#nearestTo(BigInt(`0x${message.key}`), id);
+        return { type: 'FOUND_NODES', key: message.key, agents, ...this.#aboutMe() };
       }
       case 'FOUND_NODES': {
         if (!counts) return null;
@@ -342,8 +338,8 @@ export class KademliaOverlay implements Overlay {
   /** The nearest agents that are known here: members, with their incarnations, and contacts. */
   #nearestTo(key: Key, except = ''): MemberCard[] {
     const { bucketSize, identifiersOf } = this.#s;
-    const contacts = this.#table.closest(key, bucketSize, false);
-    const all = new Map(contacts.map((contact) => [contact.id, cardOf(contact)]));
+    const closest = this.#table.closest(key, bucketSize, false).map(cardOf);
+    const all = new Map(closest.map((card) => [card.id, card]));
     for (const { card } of this.#known.values()) all.set(card.id, card);
     all.delete(except);
     return [...all.values()]
