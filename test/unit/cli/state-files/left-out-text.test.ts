@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { programName } from '../../../../agent/cli/common/output.ts';
 import { leftOutRefusal, openWorkText } from '../../../../agent/cli/state-files/left-out-text.ts';
 import type { Config } from '../../../../config/config.ts';
 
@@ -27,6 +28,8 @@ function configOf(t: TestContext, ...listed: readonly string[]): Config {
   return { file, cluster, agent: { dataDir } } as unknown as Config;
 }
 
+/** As the commands are printed: the tests may run under npm. */
+const program = programName();
 const ids = Array.from({ length: 20 }, (_, k) => `n${k + 1}`);
 const work = (agent: string) => ({ agent, hosts: 1, queued: 3, pages: 0, samples: ['h.test'] });
 
@@ -37,7 +40,7 @@ test('open work: an agent that joined through contacts is started with its endpo
       'the crawl is not complete, because some agents do not run; only their states have:',
       '  n7: 3 queued URLs of 1 host (h.test)',
       'start each beside the others:',
-      '  ubiring agent crawl.yaml --id n7 --listen tcp://h:7',
+      `  ${program} agent crawl.yaml --id n7 --listen tcp://h:7`,
     ].join('\n'),
   );
 });
@@ -45,7 +48,7 @@ test('open work: an agent that joined through contacts is started with its endpo
 test('open work: the message about many agents is short', (t) => {
   const lines = openWorkText(configOf(t), ids.map(work)).split('\n');
   assert.equal(lines.length, 10, lines.join('\n'));
-  assert.equal(lines.at(-2), '  ubiring agent crawl.yaml --id n3 --listen tcp://h:3');
+  assert.equal(lines.at(-2), `  ${program} agent crawl.yaml --id n3 --listen tcp://h:3`);
   assert.equal(lines.at(-1), '  and 17 more');
 });
 
@@ -56,8 +59,8 @@ test('left out: launch names the commands for agents that it cannot start', (t) 
   assert.match(
     text,
     new RegExp(
-      'first start those that are not in the config:\n {2}ubiring agent crawl.yaml --id n2 ' +
-        '--listen tcp://h:2\nstart them too:\n {2}ubiring launch crawl.yaml\n',
+      `first start those that are not in the config:\n {2}${program} agent crawl.yaml --id n2 ` +
+        `--listen tcp://h:2\nstart them too:\n {2}${program} launch crawl.yaml\n`,
     ),
   );
 });
