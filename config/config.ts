@@ -105,6 +105,17 @@ export interface Config {
     readonly quorum: 'none' | 'majority';
     readonly failureDetector: { readonly heartbeatMs: number; readonly suspectAfterMs: number };
   };
+  readonly dedup: {
+    readonly mode: 'none' | 'redis';
+    /** With `redis`, one of `networks`. */
+    readonly network: string | null;
+    /** Redis URLs without passwords. */
+    readonly networks: Readonly<Record<string, string>>;
+    readonly onTimeout: 'proceed' | 'wait';
+    readonly timeoutMs: number;
+    readonly batch: number;
+    readonly leaseMs: number;
+  };
   readonly agent: {
     readonly threads: number;
     readonly parseWorkers: number;

@@ -56,6 +56,7 @@ export function fingerprintOf(
     limits: config.limits,
     politeness: { ...config.politeness, hosts: compact(ownDelays) },
     http: { userAgent: config.http.userAgent },
+    ...(config.dedup.mode === 'redis' ? { dedup: config.dedup } : {}),
   });
 }
 

@@ -9,6 +9,7 @@ import type { ParsedConfig } from '../keys/schema.ts';
 import { endpointKey, isWildcard, parseEndpoint } from '../values/agent-endpoint.ts';
 import { hostMatcher, hostOfSeed } from '../values/host.ts';
 import { compilePattern } from '../values/linear-pattern.ts';
+import { parseRedisUrl, passwordVariable } from '../values/redis-url.ts';
 import { valueAt } from './issues.ts';
 
 /** A warning does not prevent the start. */
@@ -62,6 +63,9 @@ const RULES: readonly Rule[] = [
   { reads: ['seeds', 'seedFiles', 'scope.hosts'], check: seedsInScope },
   { reads: ['seeds', 'seedFiles', 'scope.exclude'], check: seedsExcluded },
   { reads: ['http.proxy', 'politeness.ipDelayMs'], check: addressesBehindProxy },
+  { reads: ['dedup.mode', 'dedup.network', 'dedup.networks'], check: ownNetwork },
+  { reads: ['dedup.networks'], check: passwordsInUrls },
+  { reads: ['dedup.leaseMs', 'dedup.timeoutMs'], check: shortLease },
   { reads: ['agent.dataDir', 'seedFiles', 'seeds', 'http.tls'], check: unreplaced },
 ];
 
@@ -315,6 +319,40 @@ function addressesBehindProxy({ parsed }: Subject): Finding[] {
   const message = 'has no effect through http.proxy, behind which addresses are not known';
   const remedy = 'use politeness.hostDelayMs, or no proxy';
   return [warning(['politeness', 'ipDelayMs'], message, remedy)];
+}
+
+function ownNetwork({ parsed }: Subject): Finding[] {
+  const { mode, network, networks } = parsed.dedup;
+  if (mode === 'none') return [];
+  const names = Object.keys(networks);
+  if (network === null) {
+    const remedy = 'name this cluster, as in "network: berlin", and list its Redis in networks';
+    return [error(['dedup', 'network'], 'is missing, and dedup.mode is redis', remedy)];
+  }
+  if (Object.hasOwn(networks, network)) return [];
+  const listed = names.length === 0 ? 'which is empty' : `which has ${names.join(', ')}`;
+  const message = `${JSON.stringify(network)} is not in dedup.networks, ${listed}`;
+  return [error(['dedup', 'network'], message, 'add it there with the URL of its Redis')];
+}
+
+/** The messages must not repeat the URL. */
+function passwordsInUrls({ parsed }: Subject): Finding[] {
+  return Object.entries(parsed.dedup.networks).flatMap(([network, text]) => {
+    if (!parseRedisUrl(text)?.hasPassword) return [];
+    const variable = passwordVariable(network);
+    const remedy = `remove it, and set ${variable}, or ${variable}_FILE to the path of a file`;
+    return [error(['dedup', 'networks', network], 'contains a password', remedy)];
+  });
+}
+
+function shortLease({ parsed }: Subject): Finding[] {
+  const { leaseMs, timeoutMs } = parsed.dedup;
+  if (timeoutMs * 3 <= leaseMs) return [];
+  const message =
+    'timeoutMs × 3 must not exceed leaseMs, or a lease ends while its renewal waits for an ' +
+    `answer; they are ${timeoutMs} and ${leaseMs}`;
+  const remedy = `raise leaseMs to ${timeoutMs * 3}, or lower timeoutMs`;
+  return [error(['dedup', 'leaseMs'], message, remedy)];
 }
 
 /** `~` and `${NAME}` are not expanded, although a shell would do so. */

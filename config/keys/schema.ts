@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { cluster } from './cluster-keys.ts';
+import { dedup } from './dedup-keys.ts';
 import { http } from './http-keys.ts';
 import { duration, hostPattern, regexSource, seedUrl, size } from './leaves.ts';
 import { links, urls } from './url-keys.ts';
@@ -297,6 +298,7 @@ export const configSchema = z
     politeness,
     http,
     cluster,
+    dedup,
     agent,
     storage,
     archive,

@@ -58,6 +58,15 @@ const defaults = {
     quorum: 'none',
     failureDetector: { heartbeatMs: 1000, suspectAfterMs: 10_000 },
   },
+  dedup: {
+    mode: 'none',
+    network: null,
+    networks: {},
+    onTimeout: 'proceed',
+    timeoutMs: 2000,
+    batch: 500,
+    leaseMs: 60_000,
+  },
   storage: { durability: 'power' },
   archive: {
     warc: true,
