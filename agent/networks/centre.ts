@@ -1,0 +1,224 @@
+// The role that decides for a network which URLs are new. The agent that has it takes the frames of
+// all agents, claims their digests, asks the other networks, and sends the verdicts. It also answers
+// the others. All that another agent needs to take the role over is in Redis: whatever a step had
+// begun is done again, under the same numbers.
+
+import { elapsedMs, type Instant } from '../../failure-detector/instant.ts';
+import { Loop } from './loop.ts';
+import type { NetworkParts } from './network-settings.ts';
+import { OpenFrames } from './open-frames.ts';
+import { Peer } from './peer.ts';
+import type { Digest, Frame, Mark, Pools } from './pools.ts';
+import { ranksAbove } from './rendezvous.ts';
+
+interface CentreParts extends NetworkParts {
+  /** This agent is to have the role. */
+  readonly isWanted: () => boolean;
+  /** The agents of this network. `isPartial`: there may be others. */
+  readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
+  readonly now: () => Instant;
+}
+
+const OPEN_MAX = 8;
+const INBOX_MAX = 32;
+/** The pools are looked at after the shortest time, and at growing intervals while they are empty. */
+const POLL_MIN_MS = 20;
+const POLL_MAX_MS = 320;
+/** An agent that waits for the role tries this often. */
+const RETRY_MS = 500;
+
+export class Centre {
+  readonly #p: CentreParts;
+  readonly #own: Pools;
+  readonly #loop: Loop;
+  readonly #frames: OpenFrames;
+  readonly #peers: ReadonlyMap<string, Peer>;
+  /** Since when this agent has the role, by its last renewal, from before it was sent. */
+  #ledFrom: Instant | null = null;
+  /** The open frames in Redis are in memory. */
+  #isLoaded = false;
+  #pollMs = POLL_MIN_MS;
+  #unfilledSince: Instant | null = null;
+  #filledCheckAtMs = -Infinity;
+  readonly #counts = { taken: 0, settled: 0, partial: 0, answered: 0, conceded: 0 };
+
+  constructor(parts: CentreParts) {
+    this.#p = parts;
+    const { settings, wake, onError } = parts;
+    this.#own = parts.pools.get(settings.network)!;
+    const others = settings.networks.filter((name) => name !== settings.network);
+    this.#frames = new OpenFrames(others);
+    const leads = () => this.#leads(this.#p.now());
+    const frames = this.#frames;
+    this.#peers = new Map(
+      others.map((other) => [other, new Peer({ ...parts, other, frames, leads })]),
+    );
+    this.#loop = new Loop({ run: (now) => this.#step(now), wake, onError });
+  }
+
+  pump(now: Instant): void {
+    if (this.#p.isWanted() || this.#ledFrom !== null) this.#loop.pump(now);
+    for (const peer of this.#peers.values()) peer.pump(now);
+  }
+
+  nextAtMs(): number {
+    if (!this.#p.isWanted() && this.#ledFrom === null) return Infinity;
+    return Math.min(this.#loop.nextAtMs(), ...[...this.#peers.values()].map((p) => p.nextAtMs()));
+  }
+
+  /** This agent has the role. */
+  get isLeading(): boolean {
+    return this.#ledFrom !== null;
+  }
+
+  counts() {
+    const peers = [...this.#peers].map(([network, peer]) => ({ network, ...peer.counts() }));
+    return { ...this.#counts, open: this.#frames.size, errors: this.#loop.errors, peers };
+  }
+
+  #leads(now: Instant): boolean {
+    return this.#ledFrom !== null && elapsedMs(this.#ledFrom, now) < this.#p.settings.leaseMs;
+  }
+
+  async #step(now: Instant): Promise<number> {
+    if (!this.#p.isWanted()) {
+      this.#drop();
+      await this.#own.resign(this.#p.token);
+      return RETRY_MS;
+    }
+    if (!(await this.#lead(now))) return RETRY_MS;
+    if (!this.#isLoaded) await this.#load(now);
+    await this.#checkFilled(now);
+    const { submitted, inbox } = await this.#own.take(OPEN_MAX - this.#frames.size, INBOX_MAX);
+    for (const { frame } of inbox) await this.#receive(frame);
+    const taken: string[] = [];
+    for (const { id, frame } of submitted) if (await this.#claim(frame)) taken.push(id);
+    const read = inbox.map(({ id }) => id);
+    if (taken.length + read.length > 0) await this.#own.acknowledge(taken, read);
+    const settled = await this.#settle();
+    if (taken.length > 0) for (const peer of this.#peers.values()) peer.kick();
+    const isBusy = taken.length + read.length + settled > 0;
+    this.#pollMs = isBusy ? POLL_MIN_MS : Math.min(POLL_MAX_MS, this.#pollMs * 1.5);
+    return Math.min(this.#pollMs, this.#p.settings.timeoutMs / 8);
+  }
+
+  async #lead(now: Instant): Promise<boolean> {
+    const { leaseMs } = this.#p.settings;
+    if (this.#ledFrom && elapsedMs(this.#ledFrom, now) < leaseMs / 3) return true;
+    const had = this.#leads(now);
+    if (!(await this.#own.lead(this.#p.token, leaseMs))) {
+      this.#drop();
+      return false;
+    }
+    if (!had) this.#drop();
+    this.#ledFrom = now;
+    return true;
+  }
+
+  /** The role is lost or given up. What was begun is in Redis. */
+  #drop(): void {
+    this.#ledFrom = null;
+    this.#isLoaded = false;
+    this.#frames.clear();
+  }
+
+  async #load(now: Instant): Promise<void> {
+    const frames = await this.#own.openFrames();
+    for (const frame of frames) {
+      if (!this.#frames.has(frame.number)) this.#frames.add(frame, frame.marks!, now);
+    }
+    this.#isLoaded = true;
+    for (const peer of this.#peers.values()) peer.kick();
+  }
+
+  async #checkFilled(now: Instant): Promise<void> {
+    if (now.mono < this.#filledCheckAtMs) return;
+    const { leaseMs } = this.#p.settings;
+    const filledBy = await this.#own.filledBy();
+    this.#filledCheckAtMs = now.mono + (filledBy === null ? leaseMs / 12 : POLL_MAX_MS);
+    if (filledBy === null) {
+      this.#unfilledSince = null;
+      return;
+    }
+    this.#unfilledSince ??= now;
+    const { agents, isPartial } = this.#p.members();
+    if (!agents.every((agent) => filledBy.includes(agent))) return;
+    // Agents that this one does not know have this time.
+    if (isPartial && elapsedMs(this.#unfilledSince, now) < leaseMs) return;
+    await this.#own.setFilled();
+  }
+
+  async #receive(frame: Frame): Promise<void> {
+    if (frame.flag === 2) return this.#answer(frame);
+    // Only an answer to a frame that is still open counts.
+    if (!this.#frames.has(frame.number)) return;
+    for (const [i, digest] of frame.digests.entries()) {
+      this.#frames.decide(digest, frame.relay, frame.marks![i] as Mark);
+    }
+  }
+
+  async #answer(question: Frame): Promise<void> {
+    const { network, token } = { ...this.#p.settings, ...this.#p };
+    const peer = this.#peers.get(question.network);
+    const own = peer ? await this.#own.marksOf(question.digests) : null;
+    if (!peer || own === null) return;
+    const marks = question.digests.map((digest, i) => {
+      return this.#markFor(question, digest, own[i] as Mark);
+    });
+    this.#counts.answered++;
+    peer.answer({ ...question, flag: 3, relay: network, sender: token, marks: marks.join('') });
+  }
+
+  #markFor({ network: asker, seeds = 0 }: Frame, digest: Digest, own: Mark): Mark {
+    if (own === 'f' || !this.#frames.isAsking(digest)) return own;
+    const { network } = this.#p.settings;
+    // The network with fewer seeds may know no other URL yet.
+    const more = this.#p.settings.seeds - seeds;
+    const isHigher = more === 0 ? ranksAbove(network, asker, digest, this.#p.sha256) : more < 0;
+    return this.#frames.compare(digest, asker, isHigher) ? 'q' : '0';
+  }
+
+  /** True: the frame is, or was, taken. */
+  async #claim(frame: Frame): Promise<boolean> {
+    if (this.#frames.has(frame.number)) return true;
+    if (this.#frames.overlaps(frame)) return false;
+    try {
+      const marks = await this.#own.claim(this.#p.token, frame);
+      if (marks === null) {
+        this.#drop();
+        return false;
+      }
+      this.#frames.add(frame, marks, this.#p.now());
+    } catch (error) {
+      // It may have been claimed.
+      this.#isLoaded = false;
+      throw error;
+    }
+    this.#counts.taken++;
+    return true;
+  }
+
+  async #settle(): Promise<number> {
+    const { timeoutMs, onTimeout } = this.#p.settings;
+    let settled = 0;
+    for (const open of [...this.#frames.all()]) {
+      const isLate = elapsedMs(open.claimedAt, this.#p.now()) >= timeoutMs;
+      const isOver = isLate && onTimeout === 'proceed';
+      if (!this.#frames.isDecided(open) && !isOver) continue;
+      const { verdict, conceded } = this.#frames.verdict(open);
+      // From here the decisions stand: the digests count as claimed, or as conceded.
+      const { origin, number } = open.frame;
+      const isCentre = await this.#own.settle(this.#p.token, origin, verdict, conceded);
+      if (!isCentre) {
+        this.#drop();
+        return settled;
+      }
+      this.#frames.delete(number);
+      settled++;
+      this.#counts.settled++;
+      this.#counts.conceded += conceded.length;
+      if (verdict.isPartial) this.#counts.partial++;
+    }
+    return settled;
+  }
+}

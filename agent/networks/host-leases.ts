@@ -1,0 +1,222 @@
+// Lets one network at a time visit a host. The owner of a host asks the home network's Redis for the
+// host's lease before the first visit, renews it while the host has open work, and releases it with
+// what is left of the delay. Commands name many hosts. A lease counts from before its command was
+// sent, so this agent's lease always ends before Redis gives the host to another network.
+
+import { elapsedMs, type Instant } from '../../failure-detector/instant.ts';
+import { Loop } from './loop.ts';
+import type { NetworkParts } from './network-settings.ts';
+import type { HostGrant, HostRelease, Pools } from './pools.ts';
+import { homeOf } from './rendezvous.ts';
+
+/** `go`: a request may start. `wait`: the host is woken; `untilMs` (mono): not before this time. */
+export type HostEntry =
+  | { readonly kind: 'go' }
+  | { readonly kind: 'wait'; readonly untilMs: number | null };
+
+interface HostLeasesParts extends NetworkParts {
+  /** The host may be entered now. */
+  readonly wakeHost: (host: string) => void;
+}
+
+interface Lease {
+  readonly host: string;
+  delayMs: number;
+  /** When the command that granted it was sent, and its name; null: not granted. */
+  held: { readonly from: Instant; readonly grant: string } | null;
+  /** When the first request is allowed (mono). */
+  readyAtMs: number;
+  /** When the last request ended, and the delay after it, end (mono). */
+  coolAtMs: number;
+  /** When it is asked for again (mono), and how long after that. */
+  askAtMs: number;
+  pauseMs: number;
+}
+
+/** The leases at one home network. */
+interface Home {
+  readonly pools: Pools;
+  readonly loop: Loop;
+  readonly leases: Map<string, Lease>;
+  /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
+  releases: HostRelease[];
+  /** Grants that wait for the next pump: their waits count from then. */
+  readonly arrived: { readonly grants: readonly HostGrant[]; from: Instant; grant: string }[];
+}
+
+const HOSTS_MAX = 500;
+const RELEASES_MAX = 10_000;
+/** A host that another network has is asked for after this time, then at growing intervals. */
+const ASK_MIN_MS = 250;
+/** The longest interval, as a share of `leaseMs`: a place in the line lasts half of it. */
+const ASK_SHARE = 8;
+
+export class HostLeases {
+  readonly #p: HostLeasesParts;
+  readonly #homes = new Map<string, Home>();
+  readonly #homeByHost = new Map<string, Home>();
+  #lastGrant = 0;
+  #lost = 0;
+
+  constructor(parts: HostLeasesParts) {
+    this.#p = parts;
+    const { wake, onError } = parts;
+    for (const [network, pools] of parts.pools) {
+      const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
+      const home: Home = { pools, loop, leases: new Map(), releases: [], arrived: [] };
+      this.#homes.set(network, home);
+    }
+  }
+
+  /** Called when the host is ready for its next request. `delayMs`: the host's delay. */
+  enter(host: string, delayMs: number, now: Instant): HostEntry {
+    const home = this.#homeOf(host);
+    const lease = home.leases.get(host);
+    if (!lease) {
+      const times = { readyAtMs: 0, coolAtMs: 0, askAtMs: now.mono, pauseMs: ASK_MIN_MS };
+      home.leases.set(host, { host, delayMs, held: null, ...times });
+      home.loop.kick();
+      return { kind: 'wait', untilMs: null };
+    }
+    lease.delayMs = delayMs;
+    if (this.#leftMs(lease, now) <= 0) return { kind: 'wait', untilMs: null };
+    if (now.mono < lease.readyAtMs) return { kind: 'wait', untilMs: lease.readyAtMs };
+    return { kind: 'go' };
+  }
+
+  /** A request to the host has ended (mono); the delay after it is counted for other networks. */
+  ended(host: string, endedAtMs: number, delayMs: number): void {
+    const lease = this.#homeByHost.get(host)?.leases.get(host);
+    if (lease) lease.coolAtMs = Math.max(lease.coolAtMs, endedAtMs + delayMs);
+  }
+
+  /** The host has no open work: its lease is released. */
+  leave(host: string, now: Instant): void {
+    const home = this.#homeByHost.get(host);
+    const lease = home?.leases.get(host);
+    if (!home || !lease) return;
+    this.forget(host);
+    if (this.#leftMs(lease, now) <= 0 || home.releases.length >= RELEASES_MAX) return;
+    const delayMs = Math.max(0, lease.coolAtMs - now.mono);
+    home.releases.push({ host, delayMs, grant: lease.held!.grant });
+    home.loop.kick();
+  }
+
+  /** Another agent of this network has the host now: the lease goes on under its renewals. */
+  forget(host: string): void {
+    this.#homeByHost.get(host)?.leases.delete(host);
+    this.#homeByHost.delete(host);
+  }
+
+  /** Whether a request to the host may be written or continue. */
+  mayGoOn(host: string, now: Instant): boolean {
+    const lease = this.#homeByHost.get(host)?.leases.get(host);
+    return lease !== undefined && this.#leftMs(lease, now) > 0;
+  }
+
+  pump(now: Instant): void {
+    for (const home of this.#homes.values()) {
+      for (const { grants, from, grant } of home.arrived.splice(0)) {
+        for (const each of grants)
+          this.#onGrant(home.leases.get(each.host), each, from, grant, now);
+      }
+      if (this.#nextOf(home) <= now.mono) home.loop.kick();
+      if (home.leases.size + home.releases.length > 0) home.loop.pump(now);
+    }
+  }
+
+  /** Redis knows of every release. */
+  get isQuiet(): boolean {
+    return [...this.#homes.values()].every(({ releases }) => releases.length === 0);
+  }
+
+  /** When `pump` next has work, or the first lease ends (mono). */
+  nextAtMs(now: Instant): number {
+    let at = Infinity;
+    for (const home of this.#homes.values()) {
+      if (!home.loop.isOpen) {
+        at = Math.min(at, Math.max(this.#nextOf(home), home.loop.notBeforeMs()));
+      }
+      for (const lease of home.leases.values()) {
+        const leftMs = this.#leftMs(lease, now);
+        if (leftMs > 0) at = Math.min(at, now.mono + leftMs);
+      }
+    }
+    return at;
+  }
+
+  /** For `status`. `lost`: leases that ended before they were renewed. */
+  counts(now: Instant) {
+    let [held, waiting, errors] = [0, 0, 0];
+    for (const { leases, loop } of this.#homes.values()) {
+      errors += loop.errors;
+      for (const lease of leases.values()) {
+        if (this.#leftMs(lease, now) > 0) held++;
+        else waiting++;
+      }
+    }
+    return { held, waiting, lost: this.#lost, errors };
+  }
+
+  #homeOf(host: string): Home {
+    const known = this.#homeByHost.get(host);
+    if (known) return known;
+    const { networks } = this.#p.settings;
+    const home = this.#homes.get(homeOf(networks, host, this.#p.sha256))!;
+    this.#homeByHost.set(host, home);
+    return home;
+  }
+
+  #leftMs({ held }: Lease, now: Instant): number {
+    return held ? Math.max(0, this.#p.settings.leaseMs - elapsedMs(held.from, now)) : 0;
+  }
+
+  #nextOf({ leases, releases }: Home): number {
+    if (releases.length > 0) return -Infinity;
+    let at = Infinity;
+    for (const { askAtMs } of leases.values()) at = Math.min(at, askAtMs);
+    return at;
+  }
+
+  async #step(home: Home, now: Instant): Promise<number> {
+    const { network, leaseMs } = this.#p.settings;
+    const releases = home.releases.splice(0, HOSTS_MAX);
+    // A release that fails is not repeated: the lease expires.
+    if (releases.length > 0) await home.pools.releaseHosts(network, releases);
+    const due = [...home.leases.values()].filter(({ askAtMs }) => askAtMs <= now.mono);
+    const asked = due.slice(0, HOSTS_MAX);
+    if (asked.length > 0) {
+      const grant = `${this.#p.token}/${++this.#lastGrant}`;
+      const hosts = asked.map(({ host, delayMs }) => ({ host, delayMs }));
+      const grants = await home.pools.acquire(network, hosts, leaseMs, grant);
+      home.arrived.push({ grants, from: now, grant });
+    }
+    // What is left over, or due later, makes the next run due.
+    return Infinity;
+  }
+
+  #onGrant(
+    lease: Lease | undefined,
+    { waitMs }: HostGrant,
+    from: Instant,
+    grant: string,
+    now: Instant,
+  ): void {
+    if (!lease) return;
+    const { leaseMs } = this.#p.settings;
+    if (waitMs === null) {
+      if (lease.held) this.#lost++;
+      lease.held = null;
+      lease.askAtMs = now.mono + lease.pauseMs;
+      lease.pauseMs = Math.min(leaseMs / ASK_SHARE, lease.pauseMs * 1.5);
+      return;
+    }
+    const isFirst = this.#leftMs(lease, now) <= 0;
+    lease.held = { from, grant };
+    lease.pauseMs = ASK_MIN_MS;
+    lease.askAtMs = from.mono + leaseMs / 3;
+    if (!isFirst) return;
+    lease.readyAtMs = now.mono + waitMs;
+    this.#p.wakeHost(lease.host);
+  }
+}

@@ -1,0 +1,117 @@
+// The agent's side of the protocol between networks: the parts of an agent in one place. `pump` starts the
+// calls to Redis that are due and applies the results of those that have ended, so that decisions
+// are made only in a turn of the core.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import { Centre } from './centre.ts';
+import { type HostEntry, HostLeases } from './host-leases.ts';
+import type { NetworkParts } from './network-settings.ts';
+import { Reporter, type ReportStore } from './reporter.ts';
+import { Submitter, type VerdictStore } from './submitter.ts';
+
+export interface NetworkClientParts extends NetworkParts {
+  readonly store: VerdictStore & ReportStore;
+  /** This agent owns the network's name: it is to be the centre. */
+  readonly isCentreWanted: () => boolean;
+  /** The agents of this network. `isPartial`: there may be others. */
+  readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
+  /** The host's lease has been granted. */
+  readonly wakeHost: (host: string) => void;
+}
+
+export class NetworkClient {
+  readonly #submitter: Submitter;
+  readonly #reporter: Reporter;
+  readonly #centre: Centre;
+  readonly #leases: HostLeases;
+  #now: Instant = { mono: 0, wall: 0 };
+
+  constructor(parts: NetworkClientParts) {
+    this.#reporter = new Reporter(parts);
+    this.#submitter = new Submitter({
+      ...parts,
+      release: (identity) => this.#reporter.report([identity], 'released', this.#now),
+      claimsMissing: () => this.#reporter.claimsMissing(),
+    });
+    const isWanted = parts.isCentreWanted;
+    this.#centre = new Centre({ ...parts, isWanted, now: () => this.#now });
+    this.#leases = new HostLeases(parts);
+  }
+
+  pump(now: Instant): void {
+    this.#now = now;
+    this.#submitter.pump(now);
+    this.#reporter.pump(now);
+    this.#centre.pump(now);
+    this.#leases.pump(now);
+  }
+
+  /** URLs that wait for a verdict. */
+  offer(identities: readonly string[], now: Instant): void {
+    this.#submitter.offer(identities, now);
+  }
+
+  settled(identities: readonly string[], now: Instant): void {
+    this.#reporter.report(identities, 'finished', now);
+  }
+
+  /** URLs that were given up unfetched. */
+  givenUp(identities: readonly string[], now: Instant): void {
+    this.#reporter.report(identities, 'released', now);
+  }
+
+  /** This agent has taken hosts over, with URLs that wait and reports. */
+  storeChanged(): void {
+    this.#submitter.storeChanged();
+    this.#reporter.storeChanged();
+  }
+
+  enterHost(host: string, delayMs: number, now: Instant): HostEntry {
+    return this.#leases.enter(host, delayMs, now);
+  }
+
+  requestEnded(host: string, endedAtMs: number, delayMs: number): void {
+    this.#leases.ended(host, endedAtMs, delayMs);
+  }
+
+  leaveHost(host: string, now: Instant): void {
+    this.#leases.leave(host, now);
+  }
+
+  handedOver(host: string): void {
+    this.#leases.forget(host);
+  }
+
+  mayGoOn(host: string, now: Instant): boolean {
+    return this.#leases.mayGoOn(host, now);
+  }
+
+  /** Every URL has a verdict, and Redis has confirmed every report and release. */
+  get isQuiet(): boolean {
+    return this.#submitter.isQuiet && this.#reporter.isQuiet && this.#leases.isQuiet;
+  }
+
+  get isCentre(): boolean {
+    return this.#centre.isLeading;
+  }
+
+  /** When `pump` next has work (mono). */
+  nextAtMs(now: Instant): number {
+    return Math.min(
+      this.#submitter.nextAtMs(),
+      this.#reporter.nextAtMs(),
+      this.#centre.nextAtMs(),
+      this.#leases.nextAtMs(now),
+    );
+  }
+
+  /** For `status`. */
+  status(now: Instant) {
+    return {
+      submitter: this.#submitter.counts(),
+      reporter: { ...this.#reporter.counts(), isFilling: this.#reporter.isFilling },
+      centre: this.isCentre ? this.#centre.counts() : null,
+      leases: this.#leases.counts(now),
+    };
+  }
+}

@@ -1,0 +1,133 @@
+// What a centre sends to one other network, and reads from it. Each network has its own loop, so a
+// slow server delays no other. Lost messages are not repeated one by one: a question is repeated
+// until it is decided, and a repeated question gets an answer.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import { Loop } from './loop.ts';
+import type { NetworkParts } from './network-settings.ts';
+import type { OpenFrame, OpenFrames } from './open-frames.ts';
+import type { Digest, Frame, Mark, Pools } from './pools.ts';
+
+interface PeerParts extends NetworkParts {
+  /** The other network. */
+  readonly other: string;
+  readonly frames: OpenFrames;
+  /** Questions are asked and answered now. */
+  readonly leads: () => boolean;
+}
+
+/** Answers that wait; the oldest is dropped, and asked for again. */
+const ANSWERS_MAX = 64;
+/** While nothing waits, the loop looks this often for frames. */
+const IDLE_MS = 200;
+
+export class Peer {
+  readonly #p: PeerParts;
+  readonly #pools: Pools;
+  readonly #loop: Loop;
+  /** Filled by `answer`, emptied by the loop; at most ANSWERS_MAX. */
+  readonly #answers: Frame[] = [];
+  /** When each frame was last asked about, and read directly (mono). */
+  readonly #asked = new Map<string, number>();
+  readonly #read = new Map<string, number>();
+  /** Since when the network is seen without centre (mono); null: it has one. */
+  #absentSinceMs: number | null = null;
+  #checkedAtMs = -Infinity;
+  #asks = 0;
+  #reads = 0;
+
+  constructor(parts: PeerParts) {
+    this.#p = parts;
+    this.#pools = parts.pools.get(parts.other)!;
+    const { wake, onError } = parts;
+    this.#loop = new Loop({ run: (now) => this.#step(now), wake, onError });
+  }
+
+  answer(frame: Frame): void {
+    if (this.#answers.length >= ANSWERS_MAX) this.#answers.shift();
+    this.#answers.push(frame);
+    this.#loop.kick();
+  }
+
+  kick(): void {
+    this.#loop.kick();
+  }
+
+  pump(now: Instant): void {
+    if (this.#p.leads()) this.#loop.pump(now);
+    else this.#answers.length = 0;
+  }
+
+  nextAtMs(): number {
+    const hasWork = this.#answers.length + this.#p.frames.size > 0;
+    return this.#p.leads() && hasWork ? this.#loop.nextAtMs() : Infinity;
+  }
+
+  counts() {
+    return { asks: this.#asks, reads: this.#reads, errors: this.#loop.errors };
+  }
+
+  async #step(now: Instant): Promise<number> {
+    while (this.#answers.length > 0 && this.#p.leads()) {
+      await this.#pools.ask(this.#answers[0]!);
+      this.#answers.shift();
+    }
+    for (const number of this.#asked.keys()) {
+      if (this.#p.frames.has(number)) continue;
+      this.#asked.delete(number);
+      this.#read.delete(number);
+    }
+    if (this.#p.frames.size > 0) await this.#checkCentre(now);
+    for (const open of [...this.#p.frames.all()]) {
+      if (!this.#p.leads()) break;
+      await this.#askAbout(open, now);
+    }
+    return Math.min(IDLE_MS, this.#p.settings.timeoutMs / 6);
+  }
+
+  async #askAbout(open: OpenFrame, now: Instant): Promise<void> {
+    const { timeoutMs } = this.#p.settings;
+    const { frame, claimedAt } = open;
+    const digests = this.#p.frames.undecided(open, this.#p.other);
+    if (digests.length === 0) return;
+    const pauseMs = timeoutMs / 3;
+    const since = (times: Map<string, number>) => now.mono - (times.get(frame.number) ?? -Infinity);
+    if (this.#absentSinceMs === null && since(this.#asked) >= pauseMs) {
+      const { network, token } = { ...this.#p.settings, ...this.#p };
+      const { marks: _, ...rest } = frame;
+      const from = { relay: network, sender: token, seeds: this.#p.settings.seeds };
+      await this.#pools.ask({ ...rest, flag: 2, ...from, digests });
+      this.#asked.set(frame.number, now.mono);
+      this.#asks++;
+    }
+    const isLate = this.#absentSinceMs !== null || now.mono - claimedAt.mono >= 2 * pauseMs;
+    if (isLate && since(this.#read) >= pauseMs) {
+      this.#asked.set(frame.number, this.#asked.get(frame.number) ?? -Infinity);
+      await this.#readMarks(open, digests, now);
+      this.#read.set(frame.number, now.mono);
+    }
+  }
+
+  /** Reads the pools of the network itself, if it does not answer. */
+  async #readMarks(open: OpenFrame, digests: readonly Digest[], now: Instant): Promise<void> {
+    const marks = await this.#pools.marksOf(digests);
+    this.#reads++;
+    const since = this.#absentSinceMs;
+    const isDead = since !== null && now.mono - since >= this.#p.settings.leaseMs;
+    // A network without centre and pools has not begun, or is gone.
+    if (marks === null && !isDead) return;
+    if (marks === null) open.isUnanswerable = true;
+    for (const [i, digest] of digests.entries()) {
+      const mark = (marks?.[i] ?? '0') as Mark;
+      this.#p.frames.decide(digest, this.#p.other, isDead && mark === 'q' ? '0' : mark);
+    }
+  }
+
+  async #checkCentre(now: Instant): Promise<void> {
+    const pauseMs = Math.min(this.#p.settings.timeoutMs, this.#p.settings.leaseMs / 6);
+    if (now.mono - this.#checkedAtMs < pauseMs) return;
+    const hasCentre = await this.#pools.hasCentre();
+    this.#checkedAtMs = now.mono;
+    this.#absentSinceMs = hasCentre ? null : (this.#absentSinceMs ?? now.mono);
+  }
+}

@@ -1,0 +1,35 @@
+// Loads the client library, @redis/client. It is an optional dependency that only networks need, so
+// it is loaded when the first pools are opened. RedisLink uses the few members that are named here.
+
+/** A connection to a server. */
+export interface RedisConnection {
+  connect(): Promise<unknown>;
+  sendCommand(args: readonly string[]): Promise<unknown>;
+  destroy(): void;
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+}
+
+export interface ClientLibrary {
+  /** @param options - as in the documentation of the library */
+  readonly createClient: (options: Readonly<Record<string, unknown>>) => RedisConnection;
+  /** What a command fails with if the server answers with an error. */
+  readonly ErrorReply: new (
+    ...args: never[]
+  ) => Error;
+}
+
+/** @throws an Error with the command that installs the library */
+export async function loadClientLibrary(
+  load: () => Promise<unknown> = () => import('@redis/client'),
+): Promise<ClientLibrary> {
+  try {
+    return (await load()) as ClientLibrary;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
+    const message =
+      'dedup.mode: redis needs the package @redis/client, which is not installed; ' +
+      'run npm install @redis/client@6';
+    throw new Error(message, { cause: error });
+  }
+}

@@ -1,0 +1,67 @@
+// Frames and verdicts as fields of streams and hashes: JSON in one field. Other programs can write
+// to the same Redis, so what is read is checked; what is no frame counts as absent.
+
+import type { Frame, VerdictFrame } from '../pools.ts';
+import { isDigest } from './pool-keys.ts';
+
+/** As in `dedup.batch`. */
+export const frameDigestsMax = 10_000;
+/** Characters of numbers and names. */
+const nameLengthMax = 400;
+
+export function frameText(frame: Frame): string {
+  return JSON.stringify(frame);
+}
+
+export function verdictText(verdict: VerdictFrame): string {
+  return JSON.stringify(verdict);
+}
+
+/** @returns null if `text` is not a frame */
+export function readFrame(text: string): Frame | null {
+  const value = parsed(text);
+  if (value === null) return null;
+  const { number, flag, network, origin, relay, sender, digests, seeds, marks } = value;
+  if (flag !== 1 && flag !== 2 && flag !== 3) return null;
+  if (![number, network, origin, relay, sender].every(isName)) return null;
+  if (!isList(digests) || !digests.every(isDigest)) return null;
+  const isMarked = typeof marks === 'string' && marks.length === digests.length;
+  if (marks !== undefined && !(isMarked && /^[0qf]*$/.test(marks))) return null;
+  if (seeds !== undefined && !Number.isSafeInteger(seeds)) return null;
+  // A question has none; a submitted frame has the marks before the claim, once it is claimed.
+  if (flag === 3 ? !isMarked : flag === 2 && isMarked) return null;
+  return value as unknown as Frame;
+}
+
+/** @returns null if `text` is not a verdict */
+export function readVerdict(text: string): VerdictFrame | null {
+  const value = parsed(text);
+  if (value === null) return null;
+  const { number, owners, finals, isPartial } = value;
+  if (!isName(number) || !isList(owners) || typeof isPartial !== 'boolean') return null;
+  if (typeof finals !== 'string' || finals.length !== owners.length) return null;
+  return /^[01]*$/.test(finals) ? (value as unknown as VerdictFrame) : null;
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= nameLengthMax;
+}
+
+function isList(value: unknown): value is readonly string[] {
+  return (
+    Array.isArray(value) &&
+    value.length <= frameDigestsMax &&
+    value.every((one) => typeof one === 'string' && one.length <= nameLengthMax)
+  );
+}

@@ -1,0 +1,99 @@
+// The error of every operation on a network's Redis. Its message names the network, the server
+// without secrets, and the cause with a remedy where there is one.
+
+/** The server of a network. */
+export interface RedisPlace {
+  readonly network: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * - `refused`: the server must not be used as it is; the message has the remedy.
+ * - `unreachable`: there is no usable connection; the next attempt follows by itself.
+ * - `timeout`: no answer in time. The operation may have taken place.
+ * - `failed`: the server answered with an error.
+ */
+export type NetworkFailureCode = 'refused' | 'unreachable' | 'timeout' | 'failed';
+
+export class NetworkFailure extends Error {
+  readonly code: NetworkFailureCode;
+  readonly network: string;
+
+  constructor({ network, host, port }: RedisPlace, code: NetworkFailureCode, cause: string) {
+    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    super(`network ${network}: Redis at ${address}: ${cause}`);
+    this.name = 'NetworkFailure';
+    this.code = code;
+    this.network = network;
+  }
+}
+
+/** What an error reply of Redis begins with, and what it means. */
+const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cause: string])[] = [
+  ['WRONGPASS', 'refused', 'the password or the user is wrong'],
+  ['ERR invalid password', 'refused', 'the password or the user is wrong'],
+  ['ERR AUTH', 'refused', 'it has no password, but one was given'],
+  ['ERR Client sent AUTH', 'refused', 'it has no password, but one was given'],
+  ['NOAUTH', 'refused', 'it requires a password'],
+  ['NOPERM', 'refused', 'the ACL of the user forbids a command'],
+  ['ERR DB index', 'refused', 'the database number of its URL does not exist'],
+  ['READONLY', 'unreachable', 'it has become a read-only replica'],
+  ['LOADING', 'unreachable', 'it is still loading its file'],
+  ['MASTERDOWN', 'unreachable', 'its master is down'],
+  ['MOVED', 'refused', 'it is in Cluster mode, which is not supported'],
+  ['ASK', 'refused', 'it is in Cluster mode, which is not supported'],
+  ['OOM', 'failed', 'its memory is full; raise maxmemory'],
+  ['MISCONF', 'failed', 'it accepts no writes because it cannot save its file'],
+  ['BUSY', 'failed', 'it is busy with a script'],
+];
+
+/** Characters of an error reply that are shown. */
+const shownLengthMax = 200;
+
+/** @param variable - the environment variable of the password, for the remedy */
+export function failureOfReply(place: RedisPlace, text: string, variable: string): NetworkFailure {
+  const known = replies.find(([prefix]) => text.startsWith(prefix));
+  if (known === undefined) {
+    return new NetworkFailure(place, 'failed', `answered ${shown(text)}`);
+  }
+  const [prefix, code, cause] = known;
+  const isSecret = cause.includes('password');
+  const remedy = isSecret ? `; set ${variable} or ${variable}_FILE` : '';
+  return new NetworkFailure(place, code, `${cause}${remedy} (${prefix})`);
+}
+
+/** What an unknown server wrote must not break a line of the log. */
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, shownLengthMax));
+}
+
+/** @param error - of a socket, of TLS or of the client library */
+export function failureOfConnection(
+  place: RedisPlace,
+  error: unknown,
+  isTls: boolean,
+): NetworkFailure {
+  if (error instanceof NetworkFailure) return error;
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const name = typeof code === 'string' ? code : '';
+  const text = typeof message === 'string' ? message : String(error);
+  const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
+  if (/wrong.version.number|packet length too long|EPROTO/i.test(`${name} ${text}`)) {
+    return refuse('it does not speak TLS; write redis:// or enable TLS there');
+  }
+  if (/^(CERT_|ERR_TLS_CERT|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH)/.test(name)) {
+    const remedy = 'name its authority in NODE_EXTRA_CA_CERTS, and use the name of the certificate';
+    return refuse(`its certificate is refused (${name}); ${remedy}`);
+  }
+  if (/^ERR_SSL|^ERR_TLS/.test(name)) return refuse(`TLS fails (${name})`);
+  if (/RESP type/i.test(text)) return refuse('it is not a Redis server; check host and port');
+  if (/closed unexpectedly|ECONNRESET|EPIPE/.test(`${name} ${text}`)) {
+    const hint = isTls ? '' : '; if it requires TLS, write rediss://';
+    return new NetworkFailure(place, 'unreachable', `the connection was closed${hint}`);
+  }
+  if (/Connection timeout/.test(text)) {
+    return new NetworkFailure(place, 'unreachable', 'no connection in time');
+  }
+  return new NetworkFailure(place, 'unreachable', name === '' ? shown(text) : name);
+}

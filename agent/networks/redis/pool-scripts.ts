@@ -1,0 +1,189 @@
+// The Lua scripts of the pools. Each runs as one step of Redis, uses only the keys that it is given,
+// and takes at most `scriptDigestsMax` digests: some milliseconds. Digests come last, each followed
+// by the number of its shard among the keys: two keys for a shard, finish_URL and task_URL.
+
+import { createHash } from 'node:crypto';
+
+export interface Script {
+  readonly name: string;
+  readonly source: string;
+  readonly sha1: string;
+}
+
+/** Redis answers nobody else while a script runs; more digests take several executions. */
+export const scriptDigestsMax = 1000;
+
+export function script(name: string, source: string): Script {
+  return { name, source, sha1: createHash('sha1').update(source).digest('hex') };
+}
+
+/**
+ * KEYS: centre local_reduce_pool dist_reduce_pool SHARDS.
+ * ARGV: token ttl number frame isFirst isLast marks DIGESTS. The frame's JSON ends with empty marks,
+ * to which the marks of all parts are added. Until the last part it is in local_reduce_pool.
+ */
+export const claim = script(
+  'claim',
+  `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
+if ARGV[5] == '1' then
+  local kept = redis.call('HGET', KEYS[3], ARGV[3])
+  if kept then return kept end
+end
+local marks = {}
+for i = 8, #ARGV, 2 do
+  local finish = KEYS[4 + 2 * ARGV[i + 1]]
+  local task = KEYS[5 + 2 * ARGV[i + 1]]
+  if redis.call('SISMEMBER', finish, ARGV[i]) == 1 then
+    marks[#marks + 1] = 'f'
+  elseif redis.call('SADD', task, ARGV[i]) == 1 then
+    marks[#marks + 1] = '0'
+  else
+    marks[#marks + 1] = 'q'
+  end
+end
+for k = 4, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
+local found = table.concat(marks)
+if ARGV[6] == '1' then
+  redis.call('HDEL', KEYS[2], ARGV[3])
+  redis.call('HSET', KEYS[3], ARGV[3], string.sub(ARGV[4], 1, -3) .. ARGV[7] .. found .. '"}')
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+elseif ARGV[5] == '1' then
+  redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+end
+return found`,
+);
+
+/** KEYS: SHARDS. ARGV: ttl DIGESTS. Finished ones are not claimed again. */
+export const hold = script(
+  'hold',
+  `for i = 2, #ARGV, 2 do
+  local k = 1 + 2 * ARGV[i + 1]
+  if redis.call('SISMEMBER', KEYS[k], ARGV[i]) == 0 then
+    redis.call('SADD', KEYS[k + 1], ARGV[i])
+  end
+end
+for k = 1, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[1]) end
+return 1`,
+);
+
+/** KEYS: a set. ARGV: member ttl. */
+export const addTo = script(
+  'addTo',
+  `redis.call('SADD', KEYS[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`,
+);
+
+/**
+ * KEYS: centre dist_reduce_pool task_pool SHARDS. ARGV: token ttl number verdict lengthMax DIGESTS.
+ * With an empty verdict, claims are removed only.
+ */
+export const settle = script(
+  'settle',
+  `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('HEXISTS', KEYS[2], ARGV[3]) == 0 then return 1 end
+for i = 6, #ARGV, 2 do redis.call('SREM', KEYS[5 + 2 * ARGV[i + 1]], ARGV[i]) end
+if ARGV[4] ~= '' then
+  redis.call('HDEL', KEYS[2], ARGV[3])
+  redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'v', ARGV[4])
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+end
+return 1`,
+);
+
+/** KEYS: filled SHARDS. ARGV: DIGESTS. */
+export const marks = script(
+  'marks',
+  `if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local marks = {}
+for i = 1, #ARGV, 2 do
+  local k = 2 + 2 * ARGV[i + 1]
+  if redis.call('SISMEMBER', KEYS[k], ARGV[i]) == 1 then
+    marks[#marks + 1] = 'f'
+  elseif redis.call('SISMEMBER', KEYS[k + 1], ARGV[i]) == 1 then
+    marks[#marks + 1] = 'q'
+  else
+    marks[#marks + 1] = '0'
+  end
+end
+return table.concat(marks)`,
+);
+
+/** KEYS: SHARDS. ARGV: ttl DIGESTS. */
+export const finish = script(
+  'finish',
+  `for i = 2, #ARGV, 2 do
+  local k = 1 + 2 * ARGV[i + 1]
+  redis.call('SADD', KEYS[k], ARGV[i])
+  redis.call('SREM', KEYS[k + 1], ARGV[i])
+end
+for k = 1, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[1]) end
+return 1`,
+);
+
+/** KEYS: SHARDS. ARGV: DIGESTS. */
+export const release = script(
+  'release',
+  `for i = 1, #ARGV, 2 do redis.call('SREM', KEYS[2 + 2 * ARGV[i + 1]], ARGV[i]) end
+return 1`,
+);
+
+/** KEYS: a stream. ARGV: ttl lengthMax frame. */
+export const append = script(
+  'append',
+  `redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'f', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1`,
+);
+
+/**
+ * KEYS: task_pool. ARGV: after max. Ids come from the clock of Redis: if it was set back while the
+ * stream did not exist, `after` is above all of its ids, and says nothing about this stream.
+ */
+export const verdicts = script(
+  'verdicts',
+  `if ARGV[1] ~= '' and redis.call('EXISTS', KEYS[1]) == 1 then
+  local info = redis.call('XINFO', 'STREAM', KEYS[1])
+  local last = ''
+  for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
+  local function parts(id)
+    local ms, seq = string.match(id, '^(%d+)-(%d+)$')
+    return tonumber(ms), tonumber(seq)
+  end
+  local lastMs, lastSeq = parts(last)
+  local ms, seq = parts(ARGV[1])
+  if ms < lastMs or (ms == lastMs and seq <= lastSeq) then
+    redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1])
+    redis.call('XDEL', KEYS[1], ARGV[1])
+  end
+end
+return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
+);
+
+/** KEYS: centre. ARGV: token leaseMs. */
+export const lead = script(
+  'lead',
+  `local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+);
+
+/** KEYS: centre. ARGV: token. */
+export const resign = script(
+  'resign',
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1`,
+);
+
+/**
+ * KEYS: filled SHARDS. ARGV: filledTtl ttl. `filled` ends first: while it exists, no shard has
+ * expired.
+ */
+export const touch = script(
+  'touch',
+  `redis.call('PEXPIRE', KEYS[1], ARGV[1])
+for k = 2, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
+return 1`,
+);

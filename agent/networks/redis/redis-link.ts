@@ -1,0 +1,236 @@
+// The connection to the Redis of one network. Commands fail at once while there is no connection;
+// the link connects again by itself, with delays that grow to `backOffMsMax`. Each connection is a
+// new client of the library whose own reconnection is off, so that the checks of the server are
+// repeated, and so that after an error the answers cannot be those of other commands.
+
+import { isIP } from 'node:net';
+import { monotonicMs } from '../../runtime/clock.ts';
+import type { ClientLibrary, RedisConnection } from './client-library.ts';
+import {
+  failureOfConnection,
+  failureOfReply,
+  NetworkFailure,
+  type RedisPlace,
+} from './network-failure.ts';
+import type { Script } from './pool-scripts.ts';
+import { checkServer } from './server-check.ts';
+
+export interface LinkOptions {
+  readonly place: RedisPlace;
+  readonly tls: boolean;
+  /** ACL user; '' for the default user. */
+  readonly user: string;
+  readonly password: string | null;
+  /** The environment variable of the password, for messages. */
+  readonly passwordVariable: string;
+  readonly database: number;
+  /** For the connection and for each command. */
+  readonly timeoutMs: number;
+}
+
+const backOffMsMin = 100;
+const backOffMsMax = 5000;
+/** Commands that wait for an answer; further ones fail, so memory is bounded. */
+const commandsMax = 1000;
+
+export class RedisLink {
+  readonly #options: LinkOptions;
+  readonly #library: ClientLibrary;
+  #connection: RedisConnection | null = null;
+  /** While an attempt runs, so that `close` can end it. */
+  #attempted: RedisConnection | null = null;
+  /** Why there is no connection. */
+  #failure: NetworkFailure | null;
+  #failures = 0;
+  #retry: NodeJS.Timeout | null = null;
+  #isClosed = false;
+  #answeredAt = 0;
+  #commands = 0;
+  #waiting = 0;
+
+  constructor(options: LinkOptions, library: ClientLibrary) {
+    this.#options = options;
+    this.#library = library;
+    this.#failure = new NetworkFailure(options.place, 'unreachable', 'not connected yet');
+  }
+
+  /** Why there is no connection now; null if there is one. */
+  get failure(): NetworkFailure | null {
+    return this.#failure;
+  }
+
+  /** Commands sent so far. */
+  get commands(): number {
+    return this.#commands;
+  }
+
+  /**
+   * Connects and checks the server; called once.
+   *
+   * @throws the failure of the first attempt; the next ones follow until `close`
+   */
+  async connect(): Promise<void> {
+    const connection = this.#newConnection();
+    this.#attempted = connection;
+    try {
+      const died = new Promise<never>((_, reject) => connection.on('error', reject));
+      died.catch(() => {});
+      const opened = connection.connect();
+      const hint = this.#options.tls ? '; if it does not speak TLS, write redis://' : '';
+      const late = `no connection in time${hint}`;
+      await this.#inTime(Promise.race([opened, died]), 'unreachable', late);
+      const info = await this.#inTime(
+        Promise.race([connection.sendCommand(['INFO']), died]),
+        'unreachable',
+        'no answer to the first command in time',
+      );
+      checkServer(this.#options.place, info);
+    } catch (error) {
+      connection.destroy();
+      const failure = this.#failureOf(error);
+      this.#connectLater(failure);
+      throw failure;
+    } finally {
+      this.#attempted = null;
+    }
+    if (this.#isClosed) return connection.destroy();
+    this.#connection = connection;
+    this.#failure = null;
+    this.#failures = 0;
+  }
+
+  /** @throws a NetworkFailure */
+  async call(args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#send(args);
+    } catch (error) {
+      throw this.#failureOf(error);
+    }
+  }
+
+  /** Runs a script, which the server may have forgotten. @throws a NetworkFailure */
+  async run(
+    { source, sha1 }: Script,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args.map(String)];
+    try {
+      return await this.#send(['EVALSHA', sha1, ...rest]);
+    } catch (error) {
+      const isForgotten = this.#isReply(error) && error.message.startsWith('NOSCRIPT');
+      if (!isForgotten) throw this.#failureOf(error);
+    }
+    return this.call(['EVAL', source, ...rest]);
+  }
+
+  /** Ends the connection. Commands without an answer fail. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#attempted?.destroy();
+    const failure = new NetworkFailure(this.#options.place, 'unreachable', 'closed');
+    if (this.#connection !== null) this.#drop(this.#connection, failure);
+    this.#failure = failure;
+  }
+
+  #newConnection(): RedisConnection {
+    const { place, tls, user, password, database, timeoutMs } = this.#options;
+    const { host, port } = place;
+    const connection = this.#library.createClient({
+      RESP: 2,
+      socket: {
+        host,
+        port,
+        // Longer than the limit of `connect`, whose message says more.
+        connectTimeout: 2 * timeoutMs,
+        reconnectStrategy: false,
+        ...(tls ? { tls: true } : {}),
+        // An address has no name that a server could choose its certificate by.
+        ...(tls && isIP(host) === 0 ? { servername: host } : {}),
+      },
+      ...(user === '' ? {} : { username: user }),
+      ...(password === null ? {} : { password }),
+      database,
+      disableOfflineQueue: true,
+      disableClientInfo: true,
+      maintNotifications: 'disabled',
+      // Also counts commands whose time is over; a longer queue ends the connection.
+      commandsQueueMaxLength: 2 * commandsMax,
+    });
+    // After any error, answers may be lost, and later ones would be taken for them.
+    connection.on('error', (error) => this.#drop(connection, this.#failureOf(error)));
+    return connection;
+  }
+
+  async #send(args: readonly string[]): Promise<unknown> {
+    const connection = this.#connection;
+    if (connection === null) throw this.#failure;
+    if (this.#waiting === commandsMax) {
+      const cause = `${commandsMax} commands wait for answers`;
+      throw new NetworkFailure(this.#options.place, 'failed', cause);
+    }
+    const sentAt = monotonicMs();
+    this.#commands++;
+    this.#waiting++;
+    try {
+      const cause = `no answer within ${this.#options.timeoutMs} ms`;
+      const reply = await this.#inTime(connection.sendCommand(args), 'timeout', cause);
+      this.#answeredAt = monotonicMs();
+      return reply;
+    } catch (error) {
+      const isOurs = this.#isReply(error) || error instanceof NetworkFailure;
+      // The library says only that the connection was ended, not why.
+      if (!isOurs && this.#connection !== connection) throw this.#failure ?? error;
+      const failure = this.#failureOf(error);
+      if (this.#isReply(error)) this.#answeredAt = monotonicMs();
+      // A server that answers nothing may be behind a connection that is cut.
+      const isSilent = failure.code === 'timeout' && this.#answeredAt < sentAt;
+      if (isSilent || failure.code === 'unreachable') this.#drop(connection, failure);
+      throw error;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #inTime<T>(work: Promise<T>, code: NetworkFailure['code'], cause: string): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const failure = new NetworkFailure(this.#options.place, code, cause);
+      // After a stall of the process, the answer may have come and not be read yet.
+      timer = setTimeout(() => setImmediate(reject, failure), this.#options.timeoutMs);
+    });
+    try {
+      return await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #drop(connection: RedisConnection, failure: NetworkFailure): void {
+    if (this.#connection !== connection) return;
+    this.#connection = null;
+    connection.destroy();
+    this.#connectLater(failure);
+  }
+
+  #connectLater(failure: NetworkFailure): void {
+    if (this.#isClosed) return;
+    this.#failure = failure;
+    const delayMs = Math.min(backOffMsMin * 2 ** this.#failures++, backOffMsMax);
+    this.#retry = setTimeout(() => {
+      // The failure is kept for the next command.
+      this.connect().catch(() => {});
+    }, delayMs);
+  }
+
+  #isReply(error: unknown): error is Error {
+    return error instanceof this.#library.ErrorReply;
+  }
+
+  #failureOf(error: unknown): NetworkFailure {
+    const { place, tls, passwordVariable } = this.#options;
+    if (this.#isReply(error)) return failureOfReply(place, error.message, passwordVariable);
+    return failureOfConnection(place, error, tls);
+  }
+}

@@ -1,0 +1,356 @@
+// The pools of one network in its Redis. Every operation that changes several keys is one script, so
+// that it happens as a whole or not at all; lists longer than a script may be take several
+// executions, in an order that is safe to break off. Keys expire after `unusedMsMax` without use, and
+// streams have a maximum length, so that a crawl that nobody ends leaves nothing behind.
+
+import assert from 'node:assert/strict';
+import { parseRedisUrl, passwordVariable } from '../../../config/values/redis-url.ts';
+import { monotonicMs } from '../../runtime/clock.ts';
+import type {
+  Digest,
+  Entry,
+  Frame,
+  HostAsk,
+  HostGrant,
+  HostRelease,
+  Pools,
+  VerdictFrame,
+} from '../pools.ts';
+import { loadClientLibrary } from './client-library.ts';
+import { frameDigestsMax, frameText, readFrame, readVerdict, verdictText } from './frame-codec.ts';
+import * as leases from './lease-scripts.ts';
+import { isDigest, PoolKeys, shardOf, shardsMax } from './pool-keys.ts';
+import * as scripts from './pool-scripts.ts';
+import { RedisLink } from './redis-link.ts';
+import { redisPassword } from './redis-password.ts';
+
+export interface PoolsOptions {
+  /** `name` of the config, the same in all networks. */
+  readonly crawl: string;
+  readonly network: string;
+  /** Of the network's Redis, without a password. */
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Where the password is. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** Keys that nobody uses for this time expire. It is longer than a crawl is interrupted. */
+const unusedMsMax = 14 * dayMs;
+/** Shorter: while `filled` exists, no digest has expired. */
+const filledMsMax = 13 * dayMs;
+/** How often use prolongs the life of all keys: seldom enough to cost nothing. */
+const touchMs = dayMs / 24;
+const leaseKeyMsMin = dayMs;
+/** Frames that wait in a stream. Agents send those that are lost again. */
+const streamLengthMax = 10_000;
+/** Entries, ids or hosts of one call. */
+const listLengthMax = 10_000;
+/** Frames of one HSCAN. */
+const scanCount = 100;
+const streamId = /^\d{1,20}-\d{1,20}$/;
+
+/**
+ * Opens the pools of a network. `ready` is the first attempt to connect; if it fails, others follow.
+ *
+ * @throws an Error if the client library or the password is missing
+ */
+export async function openPools(
+  options: PoolsOptions,
+): Promise<{ readonly pools: RedisPools; readonly ready: Promise<void> }> {
+  const { crawl, network, timeoutMs, environment } = options;
+  const url = parseRedisUrl(options.url);
+  assert(url !== null && !url.hasPassword, `network ${network}: not a Redis URL`);
+  const { host, port, tls, user, database } = url;
+  const password = redisPassword(network, environment);
+  const library = await loadClientLibrary();
+  const place = { network, host, port };
+  const variable = passwordVariable(network);
+  const link = new RedisLink(
+    { place, tls, user, password, passwordVariable: variable, database, timeoutMs },
+    library,
+  );
+  const ready = link.connect();
+  // The caller may decide not to wait.
+  ready.catch(() => {});
+  return { pools: new RedisPools(link, new PoolKeys(crawl, network)), ready };
+}
+
+export class RedisPools implements Pools {
+  readonly link: RedisLink;
+  readonly #keys: PoolKeys;
+  #touchedAt: number | null = null;
+
+  constructor(link: RedisLink, keys: PoolKeys) {
+    this.link = link;
+    this.#keys = keys;
+  }
+
+  async submit(frame: Frame): Promise<void> {
+    await this.#append(this.#keys.urlPool, frame);
+  }
+
+  async ask(frame: Frame): Promise<void> {
+    await this.#append(this.#keys.inbox, frame);
+  }
+
+  async take(submittedMax: number, inboxMax: number) {
+    const [submitted, inbox] = await Promise.all([
+      this.#entries(this.#keys.urlPool, submittedMax),
+      this.#entries(this.#keys.inbox, inboxMax),
+    ]);
+    return { submitted, inbox };
+  }
+
+  async claim(token: string, frame: Frame): Promise<string | null> {
+    assert(frame.digests.length > 0);
+    const { centre, localReducePool, distReducePool } = this.#keys;
+    const parts = this.#partsOf(frame.digests);
+    let marks = '';
+    for (const [k, part] of parts.entries()) {
+      const reply = await this.link.run(
+        scripts.claim,
+        [centre, localReducePool, distReducePool, ...part.keys],
+        [
+          ...[token, unusedMsMax, frame.number, frameText({ ...frame, marks: '' })],
+          ...[k === 0 ? 1 : 0, k === parts.length - 1 ? 1 : 0, marks, ...part.args],
+        ],
+      );
+      if (reply === null) return null;
+      const text = String(reply);
+      // The frame was claimed before.
+      if (text.startsWith('{')) return readFrame(text)?.marks ?? null;
+      marks += text;
+    }
+    return marks;
+  }
+
+  async settle(
+    token: string,
+    origin: string,
+    verdict: VerdictFrame,
+    conceded: readonly Digest[],
+  ): Promise<boolean> {
+    const { centre, distReducePool } = this.#keys;
+    const parts = conceded.length === 0 ? [{ keys: [], args: [] }] : this.#partsOf(conceded);
+    for (const [k, part] of parts.entries()) {
+      // The verdict last: if this is broken off, the frame is still open.
+      const text = k === parts.length - 1 ? verdictText(verdict) : '';
+      const reply = await this.link.run(
+        scripts.settle,
+        [centre, distReducePool, this.#keys.taskPool(origin), ...part.keys],
+        [token, unusedMsMax, verdict.number, text, streamLengthMax, ...part.args],
+      );
+      if (reply !== 1) return false;
+    }
+    return true;
+  }
+
+  async acknowledge(submitted: readonly string[], inbox: readonly string[]): Promise<void> {
+    await Promise.all([
+      this.#delete(this.#keys.urlPool, submitted),
+      this.#delete(this.#keys.inbox, inbox),
+    ]);
+  }
+
+  async openFrames(): Promise<readonly Frame[]> {
+    const found = new Map<string, Frame>();
+    const pool = this.#keys.distReducePool;
+    let cursor = '0';
+    do {
+      const reply = await this.link.call(['HSCAN', pool, cursor, 'COUNT', String(scanCount)]);
+      const [next, fields] = reply as [string, string[]];
+      for (let k = 0; k + 1 < fields.length; k += 2) {
+        const frame = readFrame(fields[k + 1]!);
+        if (frame === null) await this.link.call(['HDEL', pool, fields[k]!]);
+        else found.set(frame.number, frame);
+      }
+      cursor = next;
+    } while (cursor !== '0');
+    return [...found.values()];
+  }
+
+  async verdicts(agent: string, after: string, max: number) {
+    assert(after === '' || after === '0' || streamId.test(after));
+    const reply = await this.link.run(
+      scripts.verdicts,
+      [this.#keys.taskPool(agent)],
+      [after === '0' ? '' : after, bounded(max)],
+    );
+    return (reply as [string, string[]][]).flatMap(([id, fields]) => {
+      const verdict = readVerdict(fields[1] ?? '');
+      return verdict === null ? [] : [{ id, verdict }];
+    });
+  }
+
+  async finish(digests: readonly Digest[]): Promise<void> {
+    await this.#touch();
+    for (const { keys, args } of this.#partsOf(digests)) {
+      await this.link.run(scripts.finish, keys, [unusedMsMax, ...args]);
+    }
+  }
+
+  async release(digests: readonly Digest[]): Promise<void> {
+    for (const { keys, args } of this.#partsOf(digests)) {
+      await this.link.run(scripts.release, keys, args);
+    }
+  }
+
+  async hold(digests: readonly Digest[]): Promise<void> {
+    await this.#touch();
+    for (const { keys, args } of this.#partsOf(digests)) {
+      await this.link.run(scripts.hold, keys, [unusedMsMax, ...args]);
+    }
+  }
+
+  async marksOf(digests: readonly Digest[]): Promise<string | null> {
+    await this.#touch();
+    let marks = '';
+    for (const { keys, args } of this.#partsOf(digests)) {
+      const reply = await this.link.run(scripts.marks, [this.#keys.filled, ...keys], args);
+      if (reply === null) return null;
+      marks += String(reply);
+    }
+    return marks;
+  }
+
+  async lead(token: string, leaseMs: number): Promise<boolean> {
+    await this.#touch();
+    return (await this.link.run(scripts.lead, [this.#keys.centre], [token, leaseMs])) === 1;
+  }
+
+  async resign(token: string): Promise<void> {
+    await this.link.run(scripts.resign, [this.#keys.centre], [token]);
+  }
+
+  async hasCentre(): Promise<boolean> {
+    return (await this.link.call(['EXISTS', this.#keys.centre])) === 1;
+  }
+
+  async filledBy(): Promise<readonly string[] | null> {
+    if (await this.#isFilled()) return null;
+    return (await this.link.call(['SMEMBERS', this.#keys.filledBy])) as string[];
+  }
+
+  async addFilled(agent: string): Promise<void> {
+    await this.link.run(scripts.addTo, [this.#keys.filledBy], [agent, filledMsMax]);
+  }
+
+  async #isFilled(): Promise<boolean> {
+    return (await this.link.call(['EXISTS', this.#keys.filled])) === 1;
+  }
+
+  async setFilled(): Promise<void> {
+    this.#touchedAt = null;
+    await this.#touch();
+    await this.link.call(['SET', this.#keys.filled, '1', 'PX', String(filledMsMax)]);
+  }
+
+  async acquire(
+    network: string,
+    hosts: readonly HostAsk[],
+    leaseMs: number,
+    grant: string,
+  ): Promise<readonly HostGrant[]> {
+    const grants: HostGrant[] = [];
+    const keyMs = Math.max(leaseKeyMsMin, 2 * leaseMs);
+    for (const part of parted(hosts, leases.scriptHostsMax)) {
+      const keys = this.#leaseKeys(part.map(({ host }) => host));
+      const delays = part.map(({ delayMs }) => Math.max(0, Math.ceil(delayMs)));
+      const args = [network, leaseMs, keyMs, grant, ...delays];
+      const reply = await this.link.run(leases.acquire, keys, args);
+      for (const [k, wait] of (reply as number[]).entries()) {
+        grants.push({ host: part[k]!.host, waitMs: wait < 0 ? null : wait });
+      }
+    }
+    return grants;
+  }
+
+  async releaseHosts(network: string, hosts: readonly HostRelease[]): Promise<void> {
+    for (const part of parted(hosts, leases.scriptHostsMax)) {
+      const keys = this.#leaseKeys(part.map(({ host }) => host));
+      const releases = part.flatMap(({ delayMs, grant }) => [
+        Math.max(0, Math.ceil(delayMs)),
+        grant,
+      ]);
+      await this.link.run(leases.releaseHosts, keys, [network, leaseKeyMsMin, ...releases]);
+    }
+  }
+
+  /** Fails the operations that wait, and ends the connection. */
+  close(): void {
+    this.link.close();
+  }
+
+  async #append(stream: string, frame: Frame): Promise<void> {
+    assert(frame.digests.length <= frameDigestsMax && frame.digests.every(isDigest));
+    const args = [unusedMsMax, streamLengthMax, frameText(frame)];
+    await this.link.run(scripts.append, [stream], args);
+  }
+
+  /** Deletes entries that are no frames: nobody could acknowledge them. */
+  async #entries(stream: string, max: number): Promise<readonly Entry[]> {
+    const count = String(bounded(max));
+    const reply = await this.link.call(['XRANGE', stream, '-', '+', 'COUNT', count]);
+    const wrong: string[] = [];
+    const entries = (reply as [string, string[]][]).flatMap(([id, fields]) => {
+      const frame = readFrame(fields[1] ?? '');
+      if (frame === null) wrong.push(id);
+      return frame === null ? [] : [{ id, frame }];
+    });
+    await this.#delete(stream, wrong);
+    return entries;
+  }
+
+  async #delete(stream: string, ids: readonly string[]): Promise<void> {
+    assert(ids.every((id) => streamId.test(id)));
+    for (const part of parted(ids, scripts.scriptDigestsMax)) {
+      await this.link.call(['XDEL', stream, ...part]);
+    }
+  }
+
+  /** All shards live as long as the crawl is used, also those that rarely change. */
+  async #touch(): Promise<void> {
+    const now = monotonicMs();
+    if (this.#touchedAt !== null && now - this.#touchedAt < touchMs) return;
+    const keys = Array.from({ length: shardsMax }, (_, shard) => this.#shardKeys(shard)).flat();
+    await this.link.run(scripts.touch, [this.#keys.filled, ...keys], [filledMsMax, unusedMsMax]);
+    this.#touchedAt = now;
+  }
+
+  #shardKeys(shard: number): [finish: string, task: string] {
+    return [this.#keys.finishUrl(shard), this.#keys.taskUrl(shard)];
+  }
+
+  #leaseKeys(hosts: readonly string[]): string[] {
+    return hosts.flatMap((host) => [this.#keys.lease(host), this.#keys.queue(host)]);
+  }
+
+  /** Keys and arguments of each execution. */
+  #partsOf(digests: readonly Digest[]) {
+    return parted(digests, scripts.scriptDigestsMax).map((part) => {
+      const places = new Map<number, number>();
+      const args = part.flatMap((digest) => {
+        assert(isDigest(digest));
+        const shard = shardOf(digest);
+        const place = places.get(shard) ?? places.size;
+        places.set(shard, place);
+        return [digest, place];
+      });
+      return { keys: [...places.keys()].flatMap((shard) => this.#shardKeys(shard)), args };
+    });
+  }
+}
+
+function bounded(max: number): number {
+  assert(Number.isInteger(max) && max >= 1 && max <= listLengthMax);
+  return max;
+}
+
+function parted<T>(list: readonly T[], lengthMax: number): (readonly T[])[] {
+  assert(list.length <= listLengthMax);
+  const parts: (readonly T[])[] = [];
+  for (let k = 0; k < list.length; k += lengthMax) parts.push(list.slice(k, k + lengthMax));
+  return parts;
+}

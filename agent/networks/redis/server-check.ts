@@ -1,0 +1,40 @@
+// Checks a server when a connection to it is open, with one INFO: that it is a Redis or Valkey that
+// has the commands of the scripts, that it forgets nothing and that it accepts writes. The check is
+// repeated at each connection, because another server may answer at the address after a failover.
+
+import { NetworkFailure, type RedisPlace } from './network-failure.ts';
+
+/** LPOS, XTRIM with MINID and SMISMEMBER need Redis 6.2. */
+const oldest = [6, 2] as const;
+
+/** @throws a NetworkFailure with the remedy */
+export function checkServer(place: RedisPlace, info: unknown): void {
+  const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
+  const fields = typeof info === 'string' ? fieldsOf(info) : new Map<string, string>();
+  const version = fields.get('redis_version');
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? '') ?? [];
+  if (version === undefined || major === undefined) {
+    throw refuse('it is not a Redis server; check host and port');
+  }
+  const isOld =
+    Number(major) < oldest[0] || (Number(major) === oldest[0] && Number(minor) < oldest[1]);
+  if (isOld) throw refuse(`it is Redis ${version}; upgrade it to ${oldest.join('.')} or later`);
+  if (fields.get('cluster_enabled') === '1') {
+    throw refuse('it is in Cluster mode, which is not supported; use a server of its own');
+  }
+  if (fields.get('role') === 'slave') {
+    throw refuse('it is a read-only replica; use the address of its master');
+  }
+  const policy = fields.get('maxmemory_policy');
+  if (policy !== undefined && policy !== 'noeviction') {
+    const remedy = 'set maxmemory-policy to noeviction there';
+    throw refuse(`its maxmemory-policy ${policy} deletes keys when memory is full; ${remedy}`);
+  }
+}
+
+function fieldsOf(info: string): Map<string, string> {
+  const lines = info.split('\r\n').filter((line) => line.includes(':'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
+  );
+}

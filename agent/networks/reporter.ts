@@ -1,0 +1,185 @@
+// Tells the pools which URLs of this agent are settled or given up, and fills the pools again after
+// Redis has lost them. Both run one after the other: a claim that is restored must not overtake the
+// report that ends it. The store keeps what Redis has not confirmed.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import { digestOf } from './digests.ts';
+import { Loop } from './loop.ts';
+import type { NetworkParts } from './network-settings.ts';
+import type { Pools } from './pools.ts';
+
+export interface Report {
+  readonly identity: string;
+  /** The page is settled, or the URL was given up unfetched. */
+  readonly kind: 'finished' | 'released';
+}
+
+/** A part of the URLs of this agent. */
+export interface Filling {
+  readonly finished: readonly string[];
+  /** URLs with the verdict `new` that are queued or in flight. */
+  readonly queued: readonly string[];
+  /** Where the next part begins; null: this is the last. */
+  readonly next: string | null;
+}
+
+export interface ReportStore {
+  /** The first reports that are not confirmed, at most `max`. */
+  unreported(max: number): readonly Report[];
+  /** Redis has confirmed these. */
+  reported(reports: readonly Report[]): void;
+  /** About `max` URLs from a place that the previous part named; null: from the beginning. */
+  fill(from: string | null, max: number): Filling;
+  isIdle(): boolean;
+}
+
+interface ReporterParts extends NetworkParts {
+  readonly store: ReportStore;
+}
+
+/** Reports wait this long for others to share a command. */
+const LINGER_MS = 1000;
+/** Reports in memory, in batches. The store has the others. */
+const BATCHES_MAX = 4;
+
+export class Reporter {
+  readonly #p: ReporterParts;
+  readonly #own: Pools;
+  readonly #loop: Loop;
+  /** Filled by `report`, emptied by commands; at most BATCHES_MAX batches. */
+  #reports: Report[] = [];
+  #storeHasMore = true;
+  #oldestAtMs = 0;
+  readonly #confirmed: Report[] = [];
+  /** Where the filling goes on; undefined: it is not running. */
+  #fillFrom: string | null | undefined = undefined;
+  /** Claims are missing: the pools are filled again, whatever they say. */
+  #mustFill = false;
+  #checkAtMs = -Infinity;
+  #inHand = 0;
+
+  constructor(parts: ReporterParts) {
+    this.#p = parts;
+    this.#own = parts.pools.get(parts.settings.network)!;
+    const { wake, onError } = parts;
+    this.#loop = new Loop({ run: (now) => this.#step(now), wake, onError });
+  }
+
+  report(identities: readonly string[], kind: Report['kind'], now: Instant): void {
+    for (const identity of identities) {
+      if (this.#reports.length >= BATCHES_MAX * this.#p.settings.batch) {
+        this.#storeHasMore = true;
+        return;
+      }
+      if (this.#reports.length === 0) this.#oldestAtMs = now.mono;
+      this.#reports.push({ identity, kind });
+    }
+  }
+
+  /** The store has reports that were not passed on. */
+  storeChanged(): void {
+    this.#storeHasMore = true;
+  }
+
+  claimsMissing(): void {
+    this.#mustFill = true;
+  }
+
+  pump(now: Instant): void {
+    const confirmed = this.#confirmed.splice(0);
+    if (confirmed.length > 0) this.#p.store.reported(confirmed);
+    if (this.#isDue(now)) this.#loop.kick();
+    this.#loop.pump(now);
+  }
+
+  /** Redis has confirmed every report. */
+  get isQuiet(): boolean {
+    const waiting = this.#reports.length + this.#inHand + this.#confirmed.length;
+    return waiting === 0 && !this.#storeHasMore && !this.isFilling;
+  }
+
+  get isFilling(): boolean {
+    return this.#mustFill || this.#fillFrom !== undefined;
+  }
+
+  nextAtMs(): number {
+    const at = this.#loop.nextAtMs();
+    return this.#reports.length > 0 ? Math.min(at, this.#oldestAtMs + LINGER_MS) : at;
+  }
+
+  counts() {
+    return { unreported: this.#reports.length + this.#inHand, errors: this.#loop.errors };
+  }
+
+  #isDue(now: Instant): boolean {
+    const { length } = this.#reports;
+    if (length === 0) return this.#storeHasMore;
+    const isOld = now.mono - this.#oldestAtMs >= LINGER_MS;
+    return isOld || length >= this.#p.settings.batch || this.#p.store.isIdle();
+  }
+
+  async #step(now: Instant): Promise<number> {
+    try {
+      if (this.#isDue(now)) await this.#send();
+      if (this.#mustFill || now.mono >= this.#checkAtMs) await this.#check(now);
+      if (this.#fillFrom !== undefined) await this.#fill(this.#fillFrom);
+    } catch (error) {
+      // The server may be another process now.
+      this.#checkAtMs = -Infinity;
+      throw error;
+    }
+    if (this.#fillFrom !== undefined || this.#isDue(now)) return 0;
+    return Math.min(LINGER_MS, this.#p.settings.leaseMs / 6);
+  }
+
+  async #check(now: Instant): Promise<void> {
+    const mustFill = this.#mustFill;
+    this.#mustFill = false;
+    if (mustFill) this.#fillFrom = null;
+    const filledBy = await this.#own.filledBy();
+    this.#checkAtMs = now.mono + this.#p.settings.leaseMs / 6;
+    if (filledBy !== null && !filledBy.includes(this.#p.agent)) this.#fillFrom ??= null;
+  }
+
+  async #send(): Promise<void> {
+    const { batch } = this.#p.settings;
+    let reports = this.#reports.splice(0, batch);
+    if (reports.length === 0) {
+      reports = [...this.#p.store.unreported(batch)];
+      this.#storeHasMore = reports.length >= batch;
+    }
+    this.#inHand = reports.length;
+    try {
+      const named = (kind: Report['kind']) =>
+        reports
+          .filter((report) => report.kind === kind)
+          .map(({ identity }) => digestOf(identity, this.#p.sha256));
+      const [finished, released] = [named('finished'), named('released')];
+      if (finished.length > 0) await this.#own.finish(finished);
+      if (released.length > 0) await this.#own.release(released);
+      this.#confirmed.push(...reports);
+    } catch (error) {
+      this.#storeHasMore = true;
+      throw error;
+    } finally {
+      this.#inHand = 0;
+    }
+  }
+
+  async #fill(from: string | null): Promise<void> {
+    // If Redis loses the pools again meanwhile, it loses the mark of the beginning, too.
+    const begun = `${this.#p.agent} begun`;
+    if (from === null) await this.#own.addFilled(begun);
+    const { finished, queued, next } = this.#p.store.fill(from, this.#p.settings.batch);
+    const digests = (identities: readonly string[]) =>
+      identities.map((identity) => digestOf(identity, this.#p.sha256));
+    if (queued.length > 0) await this.#own.hold(digests(queued));
+    if (finished.length > 0) await this.#own.finish(digests(finished));
+    this.#fillFrom = next ?? undefined;
+    if (next !== null) return;
+    const filledBy = await this.#own.filledBy();
+    if (filledBy === null) return;
+    if (filledBy.includes(begun)) await this.#own.addFilled(this.#p.agent);
+    else this.#fillFrom = null;
+  }
+}

@@ -1,0 +1,126 @@
+// Connects the protocol between networks to this agent: its store, its visits and its part in the
+// cluster. The core calls it once a turn.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { Networks, NetworksCalls, Verdict } from '../core/crawl/networks-port.ts';
+import type { Host } from '../core/protocol/messages.ts';
+import { NetworkClient } from './network-client.ts';
+import type { NetworkParts } from './network-settings.ts';
+import type { Filling, Report } from './reporter.ts';
+
+/** What the store keeps for the networks. */
+export interface NetworkStore {
+  more(max: number): readonly string[];
+  elsewhere(after: string | null, max: number): readonly string[];
+  unreported(max: number): readonly Report[];
+  reported(reports: readonly Report[]): void;
+  fill(from: string | null, max: number): Filling;
+  /** Whether URLs have begun to wait, or were settled, since the last call. */
+  takeChange(): boolean;
+}
+
+export interface SharedNetworksParts extends NetworkParts {
+  readonly store: NetworkStore;
+  /** False: the URL waits for no verdict. */
+  readonly decide: (identity: string, verdict: Verdict) => boolean;
+  readonly hostOf: (identity: string) => Host | null;
+  readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
+}
+
+/** A lease is kept for so long after the host's last work: more of its URLs may follow. */
+const KEEP_MS = 1000;
+/** Hosts with a lease that are examined in one turn. */
+const EXAMINED_MAX = 50;
+
+export class SharedNetworks implements Networks {
+  readonly network: string;
+  readonly #p: SharedNetworksParts;
+  readonly #client: NetworkClient;
+  #calls: NetworksCalls | null = null;
+  #isCentreWanted = false;
+  #now: Instant = { mono: 0, wall: 0 };
+  /** Hosts that asked for a lease, with the time since which they have had no work. */
+  readonly #entered = new Map<Host, number | null>();
+  /** Hosts whose lease begins later, by the time (mono). */
+  readonly #later = new Map<Host, number>();
+
+  constructor(parts: SharedNetworksParts) {
+    this.#p = parts;
+    this.network = parts.settings.network;
+    this.#client = new NetworkClient({
+      ...parts,
+      store: {
+        more: (max) => parts.store.more(max),
+        elsewhere: (after, max) => parts.store.elsewhere(after, max),
+        decide: (identity, verdict) => this.#decide(identity, verdict),
+        isIdle: () => this.#calls?.isIdle() ?? false,
+        unreported: (max) => parts.store.unreported(max),
+        reported: (reports) => parts.store.reported(reports),
+        fill: (from, max) => parts.store.fill(from, max),
+      },
+      isCentreWanted: () => this.#isCentreWanted,
+      wakeHost: (host) => this.#calls?.wake(host),
+    });
+  }
+
+  begin(calls: NetworksCalls): void {
+    this.#calls = calls;
+  }
+
+  #decide(identity: string, verdict: Verdict): boolean {
+    const known = this.#p.decide(identity, verdict);
+    const host = this.#p.hostOf(identity);
+    if (host !== null) this.#calls?.wake(host);
+    return known;
+  }
+
+  mayVisit(host: Host, delayMs: number, now: Instant): boolean {
+    this.#entered.set(host, null);
+    const entry = this.#client.enterHost(host, delayMs, now);
+    if (entry.kind === 'go') return true;
+    if (entry.untilMs !== null) this.#later.set(host, entry.untilMs);
+    return false;
+  }
+
+  requestEnded(host: Host, endedAtMs: number, delayMs: number): void {
+    this.#client.requestEnded(host, endedAtMs, delayMs);
+  }
+
+  mayGoOn(host: Host, now: Instant): boolean {
+    return this.#client.mayGoOn(host, now);
+  }
+
+  pump(now: Instant, isCentre: boolean): void {
+    this.#now = now;
+    this.#isCentreWanted = isCentre;
+    if (this.#p.store.takeChange()) this.#client.storeChanged();
+    for (const [host, untilMs] of this.#later) {
+      if (untilMs > now.mono) continue;
+      this.#later.delete(host);
+      this.#calls?.wake(host);
+    }
+    this.#examine();
+    this.#client.pump(now);
+  }
+
+  /** Gives up the leases of hosts without work. */
+  #examine(): void {
+    const { mono } = this.#now;
+    for (const [host, since] of [...this.#entered].slice(0, EXAMINED_MAX)) {
+      // The next turn examines others.
+      this.#entered.delete(host);
+      if (this.#calls?.hasWork(host)) this.#entered.set(host, null);
+      else if (since === null) this.#entered.set(host, mono);
+      else if (mono - since < KEEP_MS) this.#entered.set(host, since);
+      else this.#client.leaveHost(host, this.#now);
+    }
+  }
+
+  get isQuiet(): boolean {
+    return this.#client.isQuiet;
+  }
+
+  status() {
+    return this.#client.status(this.#now);
+  }
+}

@@ -1,0 +1,258 @@
+// Asks the centre for the verdicts on the URLs of this agent. It holds a few frames in memory; the
+// store keeps the others. A frame is sent again under its number until its verdict has arrived, so
+// nothing is lost with a message, and the centre recognizes repetitions.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import { digestOf } from './digests.ts';
+import { Loop } from './loop.ts';
+import type { NetworkParts } from './network-settings.ts';
+import type { Digest, Frame, Pools, VerdictFrame } from './pools.ts';
+
+export type Verdict =
+  /** `isPartial`: a network was not asked, or did not answer. */
+  | { readonly kind: 'new'; readonly isPartial: boolean }
+  /** `isFinal`: that network has finished it; else it has only claimed it. */
+  | { readonly kind: 'elsewhere'; readonly network: string; readonly isFinal: boolean };
+
+export interface VerdictStore {
+  /** The first URLs that wait for a verdict, at most `max`, in a fixed order. */
+  more(max: number): readonly string[];
+  /** URLs that other networks have claimed and not finished, after `after` in a fixed order. */
+  elsewhere(after: string | null, max: number): readonly string[];
+  /** False: the URL is not wanted any more, and its claim is released. */
+  decide(identity: string, verdict: Verdict): boolean;
+  /** This agent has no other work than to wait for other networks. */
+  isIdle(): boolean;
+}
+
+interface SubmitterParts extends NetworkParts {
+  readonly store: VerdictStore;
+  /** The URL is not wanted any more. */
+  readonly release: (identity: string) => void;
+  /** URLs were decided without the centre: their claims are missing. */
+  readonly claimsMissing: () => void;
+}
+
+interface Submitted {
+  readonly frame: Frame;
+  readonly identities: readonly string[];
+  readonly madeAtMs: number;
+  /** When it was last sent (mono); null: not yet. */
+  sentAtMs: number | null;
+  /** The URLs were claimed elsewhere: without a verdict they stay so. */
+  readonly isRepeated: boolean;
+}
+
+/** More frames are open only if each is full, so that a slow round makes larger frames. */
+const FRAMES_MAX = 4;
+/** URLs wait this long for others to share a frame. */
+const LINGER_MS = 100;
+/** A verdict is looked for after the shortest time, then at growing intervals. */
+const POLL_MIN_MS = 40;
+const POLL_MAX_MS = 640;
+const VERDICTS_MAX = 16;
+/** The first repetition of questions comes after this share of `leaseMs`. */
+const REPEAT_SHARE = 16;
+
+export class Submitter {
+  readonly #p: SubmitterParts;
+  readonly #own: Pools;
+  readonly #loop: Loop;
+  /** Filled by `offer` and from the store, emptied by frames; at most FRAMES_MAX frames. */
+  readonly #queue = new Map<Digest, string>();
+  readonly #frames = new Map<string, Submitted>();
+  readonly #held = new Set<Digest>();
+  #storeHasMore = true;
+  #oldestAtMs = 0;
+  #lastNumber = 0;
+  #cursor = '0';
+  /** Verdicts that wait for the next pump. */
+  readonly #arrived: VerdictFrame[] = [];
+  #pollMs = POLL_MIN_MS;
+  #repeatAfter: string | null = null;
+  #repeatAtMs = -Infinity;
+  #repeatPauseMs: number;
+  #repeatChanged = false;
+  readonly #counts = { frames: 0, verdicts: 0, partial: 0, elsewhere: 0, latencyMs: 0 };
+
+  constructor(parts: SubmitterParts) {
+    this.#p = parts;
+    this.#own = parts.pools.get(parts.settings.network)!;
+    this.#repeatPauseMs = parts.settings.leaseMs / REPEAT_SHARE;
+    const { wake, onError } = parts;
+    this.#loop = new Loop({ run: (now) => this.#exchange(now), wake, onError });
+  }
+
+  /** URLs that wait for a verdict. What does not fit is read from the store later. */
+  offer(identities: readonly string[], now: Instant): void {
+    for (const identity of identities) {
+      if (this.#queue.size >= FRAMES_MAX * this.#p.settings.batch) {
+        this.#storeHasMore = true;
+        return;
+      }
+      this.#enqueue(identity, now);
+    }
+  }
+
+  pump(now: Instant): void {
+    for (const verdict of this.#arrived.splice(0)) this.#settle(verdict, now);
+    if (this.#p.settings.onTimeout === 'proceed') this.#proceed(now);
+    this.#readStore(now);
+    this.#makeFrames(now);
+    if (this.#frames.size > 0 || this.#loop.troubleMs(now) > 0) this.#loop.pump(now);
+  }
+
+  /** The store has URLs that were not offered. */
+  storeChanged(): void {
+    this.#storeHasMore = true;
+  }
+
+  /** Every known URL has its verdict. */
+  get isQuiet(): boolean {
+    return this.#queue.size + this.#frames.size === 0 && !this.#storeHasMore;
+  }
+
+  /** When `pump` next has work (mono). */
+  nextAtMs(): number {
+    if (this.#frames.size > 0 || this.#loop.notBeforeMs() > 0) return this.#loop.nextAtMs();
+    if (this.#queue.size > 0) return this.#oldestAtMs + LINGER_MS;
+    return this.#p.store.isIdle() ? this.#repeatAtMs : Infinity;
+  }
+
+  /** For `status`. `latencyMs`: the sum over all verdicts of frames. */
+  counts() {
+    const urls = this.#queue.size + this.#held.size;
+    return { ...this.#counts, errors: this.#loop.errors, urls };
+  }
+
+  #enqueue(identity: string, now: Instant): void {
+    const digest = digestOf(identity, this.#p.sha256);
+    if (this.#held.has(digest) || this.#queue.has(digest)) return;
+    if (this.#queue.size === 0) this.#oldestAtMs = now.mono;
+    this.#queue.set(digest, identity);
+  }
+
+  #readStore(now: Instant): void {
+    const { batch } = this.#p.settings;
+    if (!this.#storeHasMore || this.#queue.size >= batch) return;
+    const max = this.#queue.size + this.#held.size + batch;
+    const identities = this.#p.store.more(max);
+    for (const identity of identities) this.#enqueue(identity, now);
+    this.#storeHasMore = identities.length >= max;
+  }
+
+  #makeFrames(now: Instant): void {
+    const { batch, leaseMs } = this.#p.settings;
+    while (this.#queue.size > 0 && this.#frames.size < FRAMES_MAX) {
+      if (this.#queue.size < batch) {
+        if (this.#frames.size > 0) return;
+        if (now.mono - this.#oldestAtMs < LINGER_MS && !this.#p.store.isIdle()) return;
+      }
+      const part = [...this.#queue].slice(0, batch);
+      for (const [digest] of part) this.#queue.delete(digest);
+      this.#oldestAtMs = now.mono;
+      this.#make(part, false, now);
+    }
+    if (!this.isQuiet || now.mono < this.#repeatAtMs || !this.#p.store.isIdle()) return;
+    const again = this.#p.store.elsewhere(this.#repeatAfter, batch);
+    if (again.length > 0) {
+      const part = again.map((identity) => [digestOf(identity, this.#p.sha256), identity] as const);
+      this.#make(part, true, now);
+    }
+    this.#repeatAfter = again.length < batch ? null : again.at(-1)!;
+    if (this.#repeatAfter !== null) return;
+    // The round has ended. While nothing changes the pauses grow.
+    const first = leaseMs / REPEAT_SHARE;
+    this.#repeatPauseMs = this.#repeatChanged ? first : Math.min(leaseMs, this.#repeatPauseMs * 2);
+    this.#repeatChanged = false;
+    this.#repeatAtMs = now.mono + this.#repeatPauseMs;
+  }
+
+  #make(part: readonly (readonly [Digest, string])[], isRepeated: boolean, now: Instant): void {
+    const { network } = this.#p.settings;
+    const { agent, token } = this.#p;
+    const number = `${network}/${token}/${++this.#lastNumber}`;
+    const digests = part.map(([digest]) => digest);
+    const frame: Frame = {
+      ...{ number, flag: 1, network, origin: agent, relay: network, sender: token, digests },
+    };
+    const identities = part.map(([, identity]) => identity);
+    const times = { madeAtMs: now.mono, sentAtMs: null };
+    this.#frames.set(number, { frame, identities, ...times, isRepeated });
+    for (const digest of digests) this.#held.add(digest);
+    this.#counts.frames++;
+    this.#pollMs = POLL_MIN_MS;
+    this.#loop.kick();
+  }
+
+  /** Sends what is due, and looks for verdicts. */
+  async #exchange(now: Instant): Promise<number> {
+    const resendMs = 2 * this.#p.settings.timeoutMs;
+    for (const submitted of [...this.#frames.values()]) {
+      const { sentAtMs } = submitted;
+      if (sentAtMs !== null && now.mono - sentAtMs < resendMs) continue;
+      await this.#own.submit(submitted.frame);
+      submitted.sentAtMs = now.mono;
+    }
+    const found = await this.#own.verdicts(this.#p.agent, this.#cursor, VERDICTS_MAX);
+    for (const { id, verdict } of found) {
+      this.#cursor = id;
+      this.#arrived.push(verdict);
+    }
+    if (found.length === VERDICTS_MAX) return 0;
+    const pauseMs = this.#pollMs;
+    this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 1.5);
+    return pauseMs;
+  }
+
+  #settle(verdict: VerdictFrame, now: Instant): void {
+    const submitted = this.#take(verdict.number);
+    if (!submitted) return;
+    this.#counts.verdicts++;
+    this.#counts.latencyMs += now.mono - submitted.madeAtMs;
+    for (const [i, identity] of submitted.identities.entries()) {
+      const network = verdict.owners[i]!;
+      if (network === '') this.#decideNew(identity, verdict.isPartial, submitted.isRepeated);
+      else {
+        const isFinal = verdict.finals[i] === '1';
+        if (!submitted.isRepeated) this.#counts.elsewhere++;
+        else if (isFinal) this.#repeatChanged = true;
+        this.#p.store.decide(identity, { kind: 'elsewhere', network, isFinal });
+      }
+    }
+  }
+
+  #decideNew(identity: string, isPartial: boolean, isRepeated: boolean): void {
+    if (isPartial) this.#counts.partial++;
+    if (isRepeated) this.#repeatChanged = true;
+    if (!this.#p.store.decide(identity, { kind: 'new', isPartial })) this.#p.release(identity);
+  }
+
+  #take(number: string): Submitted | null {
+    const submitted = this.#frames.get(number);
+    if (!submitted) return null;
+    this.#frames.delete(number);
+    for (const digest of submitted.frame.digests) this.#held.delete(digest);
+    return submitted;
+  }
+
+  /** Decides without verdict if Redis, or the centre, has been away for too long. */
+  #proceed(now: Instant): void {
+    const { timeoutMs, leaseMs, batch } = this.#p.settings;
+    const isAway = this.#loop.troubleMs(now) >= timeoutMs;
+    for (const { frame, madeAtMs } of [...this.#frames.values()]) {
+      if (!isAway && now.mono - madeAtMs < 2 * leaseMs + timeoutMs) continue;
+      const { identities, isRepeated } = this.#take(frame.number)!;
+      if (!isRepeated) this.#decideAlone(identities);
+    }
+    if (!isAway || this.#queue.size === 0) return;
+    const part = [...this.#queue].slice(0, batch);
+    for (const [digest] of part) this.#queue.delete(digest);
+    this.#decideAlone(part.map(([, identity]) => identity));
+  }
+
+  #decideAlone(identities: readonly string[]): void {
+    for (const identity of identities) this.#decideNew(identity, true, false);
+    this.#p.claimsMissing();
+  }
+}

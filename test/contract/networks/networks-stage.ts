@@ -1,0 +1,62 @@
+// Frames, digests and pools for the tests of networks.
+
+import { createHash } from 'node:crypto';
+import { after } from 'node:test';
+import type { Frame, VerdictFrame } from '../../../agent/networks/pools.ts';
+import { openPools, type RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
+
+export function digest(name: string | number): string {
+  return createHash('sha256').update(String(name)).digest().subarray(0, 16).toString('base64url');
+}
+
+export function digests(count: number, name = 'd'): string[] {
+  return Array.from({ length: count }, (_, k) => digest(`${name}${k}`));
+}
+
+export function frameOf(
+  number: string,
+  list: readonly string[],
+  parts: Partial<Frame> = {},
+): Frame {
+  return {
+    number,
+    flag: 1,
+    network: 'berlin',
+    origin: 'a1',
+    relay: 'berlin',
+    sender: 'a1',
+    digests: list,
+    ...parts,
+  };
+}
+
+export function verdictOf(number: string, count: number, isPartial = false): VerdictFrame {
+  return {
+    number,
+    owners: Array.from({ length: count }, () => ''),
+    finals: '0'.repeat(count),
+    isPartial,
+  };
+}
+
+export interface PoolsChoice {
+  readonly url: string;
+  readonly network?: string;
+  readonly crawl?: string;
+  readonly timeoutMs?: number;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Connected pools, closed at the end of the test file. */
+export async function connected(choice: PoolsChoice): Promise<RedisPools> {
+  const { pools, ready } = await opened(choice);
+  await ready;
+  return pools;
+}
+
+export async function opened({ network = 'berlin', crawl = 'c', ...rest }: PoolsChoice) {
+  const { timeoutMs = 10_000, environment = {}, url } = rest;
+  const one = await openPools({ crawl, network, url, timeoutMs, environment });
+  after(() => one.pools.close());
+  return one;
+}

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
+import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
+import { DelayingProxy } from './delaying-proxy.ts';
+import { connected, digests, frameOf, opened } from './networks-stage.ts';
+import { RedisProcess, withoutRedis } from './redis-process.ts';
+
+/** Between looks at a state that comes by itself; the test's own limit ends the wait. */
+const lookMs = 5;
+
+async function reconnected(pools: RedisPools): Promise<void> {
+  while (pools.link.failure !== null) await pause(lookMs);
+}
+
+async function disconnected(pools: RedisPools): Promise<void> {
+  while (pools.link.failure === null) await pause(lookMs);
+}
+
+async function failureOf(work: Promise<unknown>): Promise<NetworkFailure> {
+  const failure = await work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof NetworkFailure, String(failure));
+  return failure;
+}
+
+describe('the connection to Redis', { skip: withoutRedis }, async () => {
+  if (withoutRedis) return;
+
+  test('after a restart with its file, Redis has everything', async () => {
+    const server = await RedisProcess.start('--appendonly', 'yes', '--appendfsync', 'always');
+    const pools = await connected({ url: server.url() });
+    const list = digests(3);
+    await pools.setFilled();
+    await pools.lead('t', 3_600_000);
+    await pools.claim('t', frameOf('n', list));
+    await pools.finish([list[0]!]);
+    await server.stop('SIGKILL');
+    await disconnected(pools);
+    const failure = await failureOf(pools.marksOf(list));
+    assert.equal(failure.code, 'unreachable');
+    assert.match(
+      failure.message,
+      new RegExp(`^network berlin: Redis at 127.0.0.1:${server.port}: `),
+    );
+    await server.start();
+    await reconnected(pools);
+    assert.equal(await pools.filledBy(), null);
+    assert.equal(await pools.marksOf(list), 'fqq');
+    assert.deepEqual(await pools.openFrames(), [frameOf('n', list, { marks: '000' })]);
+    assert.equal(await pools.lead('other', 1000), false);
+  });
+
+  test('after a restart without its file, the pools are not filled', async () => {
+    const server = await RedisProcess.start();
+    const pools = await connected({ url: server.url() });
+    assert.deepEqual(await pools.filledBy(), []);
+    await pools.setFilled();
+    await pools.finish(digests(1));
+    assert.equal(await pools.filledBy(), null);
+    await server.stop('SIGKILL');
+    await disconnected(pools);
+    await server.start();
+    await reconnected(pools);
+    assert.deepEqual(await pools.filledBy(), []);
+    assert.equal(await pools.marksOf(digests(1)), null);
+  });
+
+  test('the first attempt fails without a server, and a later one succeeds', async () => {
+    const server = await RedisProcess.start();
+    await server.stop();
+    const { pools, ready } = await opened({ url: server.url() });
+    const failure = await failureOf(ready);
+    assert.equal(failure.code, 'unreachable');
+    assert.match(failure.message, /ECONNREFUSED$/);
+    await server.start();
+    await reconnected(pools);
+    assert.equal(await pools.hasCentre(), false);
+  });
+
+  test('an answer that comes late fails its command, and is not taken for another', async () => {
+    const server = await RedisProcess.start();
+    const proxy = await DelayingProxy.before(server.port);
+    const direct = await connected({ url: server.url() });
+    const pools = await connected({ url: proxy.url(), timeoutMs: 1500 });
+    await direct.setFilled();
+    await direct.finish(digests(1));
+    await pools.finish([]);
+    proxy.hold();
+    const failure = await failureOf(pools.marksOf(digests(1)));
+    assert.equal(failure.code, 'timeout');
+    assert.match(failure.message, /no answer within 1500 ms$/);
+    proxy.release();
+    await reconnected(pools);
+    assert.equal(await pools.marksOf(digests(3)), 'f00');
+    assert.equal(proxy.connections, 2);
+  });
+
+  test('what a command did without an answer stays, and it may be repeated', async () => {
+    const server = await RedisProcess.start();
+    const proxy = await DelayingProxy.before(server.port);
+    const pools = await connected({ url: proxy.url(), timeoutMs: 1500 });
+    await pools.lead('t', 3_600_000);
+    proxy.hold();
+    const work = failureOf(pools.claim('t', frameOf('n', digests(2))));
+    while (proxy.heldCount === 0) await pause(lookMs);
+    proxy.cut();
+    assert.equal((await work).code, 'unreachable');
+    proxy.release();
+    await reconnected(pools);
+    // NOSCRIPT may have been the answer that was lost.
+    await pools.claim('t', frameOf('n', digests(2)));
+    assert.equal(await pools.claim('t', frameOf('n', digests(2))), '00');
+    assert.equal((await pools.openFrames()).length, 1);
+  });
+
+  test('commands without an answer are bounded, and fail together with the connection', async () => {
+    const server = await RedisProcess.start();
+    const proxy = await DelayingProxy.before(server.port);
+    const pools = await connected({ url: proxy.url() });
+    proxy.hold();
+    const works = Array.from({ length: 1100 }, () => failureOf(pools.hasCentre()));
+    const full = await Promise.all(works.slice(1000));
+    assert.match(full[0]!.message, /1000 commands wait for answers$/);
+    proxy.cut();
+    const rest = await Promise.all(works.slice(0, 1000));
+    assert.match(rest[0]!.message, /the connection was closed/);
+    proxy.release();
+    await reconnected(pools);
+    assert.equal(await pools.hasCentre(), false);
+  });
+
+  test('a server that is stopped fails the attempt in time', async () => {
+    const server = await RedisProcess.start();
+    server.pause();
+    try {
+      const { ready, pools } = await opened({ url: server.url(), timeoutMs: 1500 });
+      const failure = await failureOf(ready);
+      assert.equal(failure.code, 'unreachable');
+      assert.match(failure.message, /in time$/);
+      pools.close();
+    } finally {
+      server.resume();
+    }
+  });
+
+  test('a master that becomes a replica is left until it is master again', async () => {
+    const server = await RedisProcess.start();
+    const pools = await connected({ url: server.url() });
+    const operator = await connected({ url: server.url() });
+    await pools.finish(digests(1));
+    await operator.link.call(['REPLICAOF', '127.0.0.1', '1']);
+    const failure = await failureOf(pools.finish(digests(1)));
+    assert.equal(failure.code, 'unreachable');
+    assert.match(failure.message, /read-only replica/);
+    assert.notEqual(pools.link.failure, null);
+    await operator.link.call(['REPLICAOF', 'NO', 'ONE']);
+    await reconnected(pools);
+    await pools.finish(digests(2));
+  });
+
+  test('a full memory fails what is written, with the remedy', async () => {
+    const server = await RedisProcess.start();
+    const pools = await connected({ url: server.url() });
+    await pools.link.call(['CONFIG', 'SET', 'maxmemory', '1']);
+    const failure = await failureOf(pools.submit(frameOf('n', digests(1))));
+    assert.equal(failure.code, 'failed');
+    assert.match(failure.message, /memory is full; raise maxmemory/);
+    assert.equal(await pools.hasCentre(), false);
+    await pools.link.call(['CONFIG', 'SET', 'maxmemory', '100mb']);
+    await pools.submit(frameOf('n', digests(1)));
+  });
+
+  test('closed pools fail at once, and connect no more', async () => {
+    const server = await RedisProcess.start();
+    const pools = await connected({ url: server.url() });
+    const work = failureOf(pools.hasCentre());
+    pools.close();
+    assert.match((await work).message, /closed$/);
+    assert.match((await failureOf(pools.hasCentre())).message, /closed$/);
+    const { pools: early, ready } = await opened({ url: server.url() });
+    early.close();
+    await failureOf(ready);
+    assert.match((await failureOf(early.hasCentre())).message, /closed$/);
+  });
+});

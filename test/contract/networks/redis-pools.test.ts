@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
+import { connected, digest, digests, frameOf, verdictOf } from './networks-stage.ts';
+import { RedisProcess, withoutRedis } from './redis-process.ts';
+
+/** All keys, in order. */
+async function keysOf(pools: RedisPools): Promise<string[]> {
+  return ((await pools.link.call(['KEYS', '*'])) as string[]).sort();
+}
+
+describe('pools in Redis', { skip: withoutRedis }, async () => {
+  if (withoutRedis) return;
+  const server = await RedisProcess.start();
+  let crawls = 0;
+  /** A crawl of its own for each test. */
+  const newPools = async () => {
+    const pools = await connected({ url: server.url(), crawl: `crawl ${++crawls}` });
+    await pools.setFilled();
+    return pools;
+  };
+
+  test('a submitted frame is taken until it is acknowledged, oldest first', async () => {
+    const pools = await newPools();
+    const frames = [1, 2, 3].map((n) => frameOf(`berlin/a1.7/${n}`, digests(2, `s${n}`)));
+    for (const frame of frames) await pools.submit(frame);
+    const first = await pools.take(2, 2);
+    assert.deepEqual(
+      first.submitted.map(({ frame }) => frame),
+      frames.slice(0, 2),
+    );
+    assert.deepEqual(first.inbox, []);
+    assert.deepEqual(await pools.take(2, 2), first);
+    await pools.acknowledge([first.submitted[0]!.id], []);
+    const rest = await pools.take(10, 10);
+    assert.deepEqual(
+      rest.submitted.map(({ frame }) => frame),
+      frames.slice(1),
+    );
+    // Again, and with ids that are gone.
+    await pools.acknowledge([first.submitted[0]!.id, ...rest.submitted.map(({ id }) => id)], []);
+    assert.deepEqual((await pools.take(10, 10)).submitted, []);
+  });
+
+  test('questions and answers arrive in the inbox in order', async () => {
+    const pools = await newPools();
+    const list = digests(3);
+    const question = frameOf('paris/a1.1/1', list, { flag: 2, network: 'paris', relay: 'paris' });
+    const answer = frameOf('berlin/a1.1/1', list, { flag: 3, relay: 'paris', marks: '0qf' });
+    await pools.ask(question);
+    await pools.ask(answer);
+    const { inbox, submitted } = await pools.take(10, 10);
+    assert.deepEqual(submitted, []);
+    assert.deepEqual(
+      inbox.map(({ frame }) => frame),
+      [question, answer],
+    );
+    await pools.acknowledge(
+      [],
+      inbox.map(({ id }) => id),
+    );
+    assert.deepEqual((await pools.take(10, 10)).inbox, []);
+  });
+
+  test('entries that are no frames are deleted, and do not keep back the others', async () => {
+    const pools = await newPools();
+    await pools.submit(frameOf('n', digests(1)));
+    const stream = (await keysOf(pools)).find((key) => key.includes(`${crawls}/berlin}:URL_pool`))!;
+    const good = JSON.stringify(frameOf('m', digests(1)));
+    for (const wrong of [
+      '',
+      '7',
+      '[]',
+      '{}',
+      good.replace('"flag":1', '"flag":4'),
+      good.slice(1),
+    ]) {
+      await pools.link.call(['XADD', stream, '*', 'f', wrong]);
+    }
+    assert.deepEqual((await pools.take(100, 100)).submitted.length, 1);
+    assert.equal(await pools.link.call(['XLEN', stream]), 1);
+  });
+
+  test('a claim gives the marks before it, and may be repeated', async () => {
+    const pools = await newPools();
+    const list = digests(3);
+    await pools.finish([list[2]!]);
+    assert.equal(await pools.lead('a1.7', 60_000), true);
+    assert.equal(await pools.claim('a1.7', frameOf('n', list)), '00f');
+    assert.equal(await pools.marksOf(list), 'qqf');
+    assert.equal(await pools.claim('a1.7', frameOf('n', list)), '00f');
+    assert.equal(await pools.claim('a1.7', frameOf('m', list)), 'qqf');
+    const open = (await pools.openFrames()).toSorted((a, b) => (a.number < b.number ? -1 : 1));
+    const kept = ['qqf', '00f'].map((marks, k) => frameOf('mn'[k]!, list, { marks }));
+    assert.deepEqual(open, kept);
+  });
+
+  test('a verdict ends a frame, and conceded digests are not claimed any more', async () => {
+    const pools = await newPools();
+    const list = digests(3);
+    await pools.lead('a1.7', 60_000);
+    await pools.claim('a1.7', frameOf('n', list));
+    const verdict = { ...verdictOf('n', 3, true), owners: ['', 'paris', 'rome'], finals: '001' };
+    assert.equal(await pools.settle('a1.7', 'a2', verdict, list.slice(1)), true);
+    assert.equal(await pools.marksOf(list), 'q00');
+    assert.deepEqual(await pools.openFrames(), []);
+    assert.deepEqual(
+      (await pools.verdicts('a2', '', 10)).map((one) => one.verdict),
+      [verdict],
+    );
+    assert.deepEqual(await pools.verdicts('a1', '', 10), []);
+  });
+
+  test('verdicts are read in order, and deleted once the next ones are read', async () => {
+    const pools = await newPools();
+    await pools.lead('t', 60_000);
+    for (const n of ['1', '2', '3']) {
+      await pools.claim('t', frameOf(n, digests(1)));
+      await pools.settle('t', 'a1', verdictOf(n, 1), []);
+      // A frame that is settled gets no second verdict.
+      assert.equal(await pools.settle('t', 'a1', verdictOf(n, 1), []), true);
+    }
+    const numbers = async (after: string, max = 10) =>
+      (await pools.verdicts('a1', after, max)).map(({ verdict }) => verdict.number);
+    const [first, second] = await pools.verdicts('a1', '', 2);
+    assert.deepEqual(await numbers('', 2), ['1', '2']);
+    assert.deepEqual(await numbers(first!.id), ['2', '3']);
+    assert.deepEqual(await numbers(second!.id, 1), ['3']);
+    assert.deepEqual(await numbers(''), ['3']);
+  });
+
+  test('verdicts are read although the clock of Redis was set back', async () => {
+    const pools = await newPools();
+    const stream = `ubiring:{crawl%20${crawls}/berlin}:task_pool:a1`;
+    await pools.link.call(['XADD', stream, '5-0', 'v', JSON.stringify(verdictOf('1', 1))]);
+    await pools.link.call(['XADD', stream, '6-0', 'v', JSON.stringify(verdictOf('2', 1))]);
+    assert.equal((await pools.verdicts('a1', '1764225600000-3', 10)).length, 2);
+    assert.equal((await pools.verdicts('a1', '5-0', 10)).length, 1);
+  });
+
+  test('a long frame is claimed and settled in several executions', async () => {
+    const pools = await newPools();
+    const list = digests(2500);
+    await pools.finish(list.slice(1000, 1002));
+    await pools.lead('t', 60_000);
+    const before = pools.link.commands;
+    const marks = await pools.claim('t', frameOf('n', list));
+    assert.equal(marks, `${'0'.repeat(1000)}ff${'0'.repeat(1498)}`);
+    assert.deepEqual(await pools.openFrames(), [frameOf('n', list, { marks: marks! })]);
+    assert.ok(!(await keysOf(pools)).some((key) => key.includes(`${crawls}/berlin}:local_reduce`)));
+    await pools.settle('t', 'a1', verdictOf('n', 2500), list);
+    assert.equal(await pools.marksOf(list), `${'0'.repeat(1000)}ff${'0'.repeat(1498)}`);
+    assert.equal((await pools.verdicts('a1', '', 10)).length, 1);
+    // Scripts are sent as a whole at first: at most one command more for each of the four.
+    assert.ok(pools.link.commands - before <= 3 + 1 + 3 + 3 + 1 + 1 + 4);
+  });
+
+  test('a long frame is in local_reduce_pool between its parts', async () => {
+    const pools = await newPools();
+    const list = digests(1500);
+    await pools.lead('t', 60_000);
+    const run = pools.link.run.bind(pools.link);
+    let runs = 0;
+    pools.link.run = (script, keys, args) =>
+      ++runs === 2 ? Promise.reject(new Error('cut')) : run(script, keys, args);
+    await assert.rejects(pools.claim('t', frameOf('n', list)), /cut/);
+    pools.link.run = run;
+    assert.deepEqual(await pools.openFrames(), []);
+    const local = (await keysOf(pools)).find((key) =>
+      key.includes(`${crawls}/berlin}:local_reduce`),
+    );
+    assert.deepEqual(await pools.link.call(['HKEYS', local!]), ['n']);
+    assert.equal(await pools.claim('t', frameOf('n', list)), 'q'.repeat(1000) + '0'.repeat(500));
+    assert.equal((await pools.openFrames()).length, 1);
+  });
+
+  test('a settled page is finished and no longer claimed; a given up one is neither', async () => {
+    const pools = await newPools();
+    const list = digests(3);
+    await pools.lead('t', 60_000);
+    await pools.claim('t', frameOf('n', list));
+    await pools.finish([list[0]!]);
+    await pools.release([list[1]!]);
+    assert.equal(await pools.marksOf(list), 'f0q');
+    const claims = (await keysOf(pools)).filter(
+      (k) => k.includes(`20${crawls}/`) && /task_URL/.test(k),
+    );
+    assert.equal(claims.length, 1);
+  });
+
+  test('pools that are not filled give no marks, and name who has filled them', async () => {
+    const pools = await connected({ url: server.url(), crawl: 'empty' });
+    await pools.finish(digests(1));
+    assert.equal(await pools.marksOf(digests(1)), null);
+    assert.deepEqual(await pools.filledBy(), []);
+    await pools.addFilled('a1');
+    await pools.addFilled('a2');
+    await pools.addFilled('a1');
+    assert.deepEqual((await pools.filledBy())?.toSorted(), ['a1', 'a2']);
+    await pools.setFilled();
+    assert.equal(await pools.filledBy(), null);
+    assert.equal(await pools.marksOf(digests(1)), 'f');
+  });
+
+  test('what is queued is claimed again, but not what is finished', async () => {
+    const pools = await newPools();
+    const list = digests(3);
+    await pools.finish([list[0]!]);
+    await pools.hold(list.slice(0, 2));
+    assert.equal(await pools.marksOf(list), 'fq0');
+    const claims = (await keysOf(pools)).filter((key) => key.includes(`20${crawls}/`));
+    assert.equal(claims.filter((key) => key.includes('task_URL')).length, 1);
+  });
+
+  test('empty lists cost nothing', async () => {
+    const pools = await newPools();
+    await pools.finish([]);
+    const before = pools.link.commands;
+    await pools.finish([]);
+    await pools.release([]);
+    await pools.hold([]);
+    await pools.acknowledge([], []);
+    assert.equal(await pools.marksOf([]), '');
+    assert.deepEqual(await pools.acquire('berlin', [], 1000, 'g'), []);
+    await pools.releaseHosts('berlin', []);
+    assert.equal(pools.link.commands, before);
+  });
+
+  test('of two centres only the one with the role changes anything', async () => {
+    const [pools, other] = [
+      await newPools(),
+      await connected({ url: server.url(), crawl: `crawl ${crawls}` }),
+    ];
+    const list = digests(2);
+    assert.equal(await pools.hasCentre(), false);
+    const got = await Promise.all([pools.lead('a1.1', 60_000), other.lead('a2.1', 60_000)]);
+    assert.equal(got.filter(Boolean).length, 1);
+    const [token, wrong] = got[0] ? ['a1.1', 'a2.1'] : ['a2.1', 'a1.1'];
+    assert.equal(await pools.hasCentre(), true);
+    assert.equal(await pools.claim(wrong!, frameOf('n', list)), null);
+    assert.equal(await pools.marksOf(list), '00');
+    assert.equal(await pools.claim(token!, frameOf('n', list)), '00');
+    assert.equal(await other.settle(wrong!, 'a1', verdictOf('n', 2), list), false);
+    assert.equal(await pools.marksOf(list), 'qq');
+    assert.deepEqual(await pools.verdicts('a1', '', 1), []);
+    // It renews its role, and the other cannot end it.
+    assert.equal(await pools.lead(token!, 60_000), true);
+    await other.resign(wrong!);
+    assert.equal(await other.lead(wrong!, 60_000), false);
+    await pools.resign(token!);
+    assert.equal(await pools.hasCentre(), false);
+    assert.equal(await other.lead(wrong!, 60_000), true);
+  });
+
+  test('the role of a centre that fails ends by itself', async () => {
+    const pools = await newPools();
+    await pools.lead('a1.1', 5);
+    while (await pools.hasCentre()) await pools.link.call(['PING']);
+    assert.equal(await pools.claim('a1.1', frameOf('n', digests(1))), null);
+    assert.equal(await pools.lead('a2.1', 60_000), true);
+  });
+
+  test('every key has the tag of its crawl, and expires', async () => {
+    const pools = await newPools();
+    const list = digests(20);
+    await pools.submit(frameOf('n', list));
+    await pools.ask(frameOf('n', list, { flag: 2 }));
+    await pools.lead('t', 60_000);
+    await pools.claim('t', frameOf('n', list));
+    await pools.finish(list.slice(0, 5));
+    await pools.settle('t', 'a1', verdictOf('n', 20), []);
+    await pools.claim('t', frameOf('m', list));
+    await pools.setFilled();
+    await pools.acquire('berlin', [{ host: 'h', delayMs: 0 }], 1000, 'g');
+    await pools.acquire('paris', [{ host: 'h', delayMs: 0 }], 1000, 'g');
+    const keys = (await keysOf(pools)).filter((key) => key.includes(`crawl%20${crawls}/`));
+    const plain = keys.map((key) => key.replace(`ubiring:{crawl%20${crawls}/`, ''));
+    const shards = plain.filter((key) =>
+      /^berlin\/([0-9a-f]{2})\}:(finish|task)_URL:\1$/.test(key),
+    );
+    assert.deepEqual(
+      plain.filter((key) => !shards.includes(key)),
+      [
+        'berlin}:URL_pool',
+        'berlin}:centre',
+        'berlin}:dist_reduce_pool',
+        'berlin}:filled',
+        'berlin}:inbox',
+        'berlin}:task_pool:a1',
+        'h}:lease',
+        'h}:queue',
+      ],
+    );
+    assert.ok(shards.length >= 20);
+    for (const key of keys) assert.ok(Number(await pools.link.call(['PTTL', key])) > 0, key);
+    const filled = Number(await pools.link.call(['PTTL', keys.find((k) => k.endsWith('filled'))!]));
+    for (const key of keys.filter((k) => k.includes('_URL:'))) {
+      assert.ok(Number(await pools.link.call(['PTTL', key])) > filled, key);
+    }
+  });
+
+  test('a shard is where the first byte of its digests says', async () => {
+    const pools = await newPools();
+    const list = digests(50);
+    await pools.finish(list);
+    for (const one of list) {
+      const shard = Buffer.from(one, 'base64url').subarray(0, 1).toString('hex');
+      const key = `ubiring:{crawl%20${crawls}/berlin/${shard}}:finish_URL:${shard}`;
+      assert.equal(await pools.link.call(['SISMEMBER', key, one]), 1);
+    }
+  });
+
+  test('crawls and networks in one Redis do not meet', async () => {
+    const berlin = await newPools();
+    const paris = await connected({
+      url: server.url(),
+      crawl: `crawl ${crawls}`,
+      network: 'paris',
+    });
+    await paris.setFilled();
+    const other = await newPools();
+    await berlin.finish([digest(1)]);
+    assert.equal(await paris.marksOf([digest(1)]), '0');
+    assert.equal(await other.marksOf([digest(1)]), '0');
+  });
+
+  test('scripts that the server has forgotten run all the same', async () => {
+    const pools = await newPools();
+    await pools.lead('t', 60_000);
+    await pools.claim('t', frameOf('n', digests(1)));
+    await pools.link.call(['SCRIPT', 'FLUSH']);
+    assert.equal(await pools.claim('t', frameOf('m', digests(2))), 'q0');
+    const before = pools.link.commands;
+    assert.equal(await pools.claim('t', frameOf('l', digests(2))), 'qq');
+    assert.equal(pools.link.commands, before + 1);
+  });
+
+  test('what is no digest, and lists that are too long, are refused', async () => {
+    const pools = await newPools();
+    for (const list of [['x'], ['x'.repeat(22)], ['*'.repeat(22)], digests(1).concat('')]) {
+      await assert.rejects(pools.finish(list), { name: 'AssertionError' });
+      await assert.rejects(pools.submit(frameOf('n', list)), { name: 'AssertionError' });
+    }
+    await assert.rejects(pools.finish(digests(10_001)), { name: 'AssertionError' });
+    await assert.rejects(pools.take(0, 0), { name: 'AssertionError' });
+    await assert.rejects(
+      pools.acquire('n', Array(10_001).fill({ host: 'h', delayMs: 0 }), 1000, 'g'),
+      {
+        name: 'AssertionError',
+      },
+    );
+    await assert.rejects(pools.verdicts('a1', '7', 1), { name: 'AssertionError' });
+    await assert.rejects(pools.acknowledge(['*'], []), { name: 'AssertionError' });
+  });
+});

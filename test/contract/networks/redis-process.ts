@@ -1,0 +1,99 @@
+// Starts a redis-server of the machine for a test: on a free port of 127.0.0.1, in a temporary
+// directory, without a config file. Without the program the tests are skipped and say so.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { after } from 'node:test';
+
+/** Why the tests cannot run; false if they can: as the option `skip` of a test. */
+export const withoutRedis: string | false = (() => {
+  try {
+    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    return false;
+  } catch {
+    return 'redis-server is not installed (Debian: apt install redis-server): nothing was tested';
+  }
+})();
+
+/** Another program may take a port between its release and the start. */
+const triesMax = 5;
+
+export class RedisProcess {
+  readonly port: number;
+  readonly directory: string;
+  #process: ChildProcess | null = null;
+  #options: readonly string[] = [];
+
+  private constructor(port: number) {
+    this.port = port;
+    this.directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-redis-'));
+    after(async () => {
+      await this.stop('SIGKILL');
+      fs.rmSync(this.directory, { recursive: true, force: true });
+    });
+  }
+
+  /** @param options - of redis-server, such as `--appendonly yes` */
+  static async start(...options: string[]): Promise<RedisProcess> {
+    for (let tries = 1; ; tries++) {
+      const server = new RedisProcess(await freePort());
+      try {
+        await server.start(...options);
+        return server;
+      } catch (error) {
+        if (tries === triesMax) throw error;
+      }
+    }
+  }
+
+  url(database = 0): string {
+    return `redis://127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Starts it, or starts it again. Without options, those of the last start. */
+  async start(...options: string[]): Promise<void> {
+    if (options.length > 0) this.#options = options;
+    const own = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory];
+    const child = spawn('redis-server', [...own, '--save', '', ...this.#options], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    this.#process = child;
+    let said = '';
+    for await (const chunk of child.stdout!) {
+      said += String(chunk);
+      if (said.includes('eady to accept connections')) break;
+    }
+    if (!said.includes('eady to accept connections')) throw new Error(`redis-server:\n${said}`);
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const end = once(child, 'exit');
+    child.kill(signal);
+    await end;
+  }
+
+  /** Stops and continues the process, which accepts connections but answers nothing. */
+  pause(): void {
+    this.#process!.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#process!.kill('SIGCONT');
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,83 @@
+// What must hold of a crawl by several networks, checked from outside: from the requests, the faults
+// and the rows at the end.
+
+import { hostOf } from './random-web.ts';
+
+interface Visit {
+  readonly network: string;
+  readonly page: string;
+  readonly startMs: number;
+  endMs: number;
+  /** The delay of the host after it. */
+  readonly delayMs: number;
+}
+
+/** A time in which the pools, or the leases, may be less than the agents know. */
+interface Window {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export class Checkers {
+  readonly violations: string[] = [];
+  readonly #lastVisits = new Map<string, Visit[]>();
+  readonly #fetchedBy = new Map<string, Set<string>>();
+  readonly #excused = new Set<string>();
+  /** Windows after servers lost leases. */
+  readonly leasesLost: Window[] = [];
+  /** Without faults nothing is excused. */
+  isStrict = false;
+  duplicates = 0;
+  requests = 0;
+
+  fail(what: string): void {
+    if (this.violations.length < 20) this.violations.push(what);
+  }
+
+  /** The page is in an open batch during a fault: two networks may fetch it. */
+  excuse(page: string): void {
+    this.#excused.add(page);
+  }
+
+  started(network: string, page: string, delayMs: number, nowMs: number): Visit {
+    this.requests++;
+    const host = hostOf(page);
+    const visits = this.#lastVisits.get(host) ?? [];
+    for (const other of visits) {
+      if (other.network === network) continue;
+      const freeAtMs = other.endMs + other.delayMs;
+      const isExcused = this.leasesLost.some(
+        ({ fromMs, toMs }) => nowMs >= fromMs && nowMs <= toMs,
+      );
+      if (nowMs >= freeAtMs || isExcused) continue;
+      const what =
+        nowMs < other.endMs ? 'during' : `${Math.round(freeAtMs - nowMs)} ms early after`;
+      this.fail(`${host}: at ${Math.round(nowMs)} ${network} visits ${what} ${other.network}`);
+    }
+    const visit = { network, page, startMs: nowMs, endMs: Infinity, delayMs };
+    const recent = visits.filter((v) => v.endMs + v.delayMs > nowMs);
+    this.#lastVisits.set(host, [...recent, visit]);
+    return visit;
+  }
+
+  fetched(network: string, page: string): void {
+    const networks = this.#fetchedBy.get(page) ?? new Set();
+    networks.add(network);
+    this.#fetchedBy.set(page, networks);
+  }
+
+  wasFetched(page: string, network?: string): boolean {
+    const networks = this.#fetchedBy.get(page);
+    return network === undefined ? networks !== undefined : networks?.has(network) === true;
+  }
+
+  /** Without faults no page may be fetched by two networks. */
+  duplicatesAtEnd(): void {
+    for (const [page, networks] of this.#fetchedBy) {
+      if (networks.size < 2) continue;
+      this.duplicates++;
+      if (!this.isStrict && this.#excused.has(page)) continue;
+      this.fail(`${page}: fetched by ${[...networks].join(' and ')}, in no open batch`);
+    }
+  }
+}

@@ -1,0 +1,232 @@
+// The pools of the networks on one simulated Redis server. Each operation is executed as a whole, as
+// a script is. The data can be copied, for a restart with an older state.
+
+import type {
+  Digest,
+  Entry,
+  Frame,
+  HostAsk,
+  HostGrant,
+  HostRelease,
+  Pools,
+  VerdictFrame,
+} from '../../../agent/networks/pools.ts';
+
+/** The pools as a server executes them. */
+export type PoolsModel = {
+  [K in keyof Pools]: (...args: Parameters<Pools[K]>) => Awaited<ReturnType<Pools[K]>>;
+};
+
+interface HostLease {
+  holder: string | null;
+  until: number;
+  next: number;
+  grant: string;
+  queue: { network: string; at: number }[];
+}
+
+interface NetworkData {
+  finished: Set<Digest>;
+  claimed: Set<Digest>;
+  submitted: Entry[];
+  inbox: Entry[];
+  frames: Map<string, Frame>;
+  verdicts: Map<string, { id: string; verdict: VerdictFrame }[]>;
+  centre: { token: string; until: number } | null;
+  isFilled: boolean;
+  filledBy: Set<string>;
+}
+
+interface ServerData {
+  networks: Map<string, NetworkData>;
+  leases: Map<string, HostLease>;
+}
+
+function emptyNetwork(): NetworkData {
+  return {
+    ...{ finished: new Set(), claimed: new Set(), submitted: [], inbox: [], frames: new Map() },
+    ...{ verdicts: new Map(), centre: null, isFilled: false, filledBy: new Set() },
+  };
+}
+
+export class RedisModel {
+  readonly #nowMs: () => number;
+  #data: ServerData = { networks: new Map(), leases: new Map() };
+  #lastId = 0;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  copy(): ServerData {
+    return structuredClone(this.#data);
+  }
+
+  /**
+   * Another server process with this state; null: empty. It may be an old one, so the connections
+   * keep only what cannot become false: the finished digests and the verdicts.
+   */
+  restart(data: ServerData | null): void {
+    this.#data = data ?? { networks: new Map(), leases: new Map() };
+    for (const [name, { finished, verdicts }] of this.#data.networks) {
+      this.#data.networks.set(name, { ...emptyNetwork(), finished, verdicts });
+    }
+  }
+
+  #of(network: string): NetworkData {
+    const known = this.#data.networks.get(network);
+    if (known) return known;
+    const empty = emptyNetwork();
+    this.#data.networks.set(network, empty);
+    return empty;
+  }
+
+  isCentre(data: NetworkData, token: string): boolean {
+    return data.centre?.token === token && data.centre.until > this.#nowMs();
+  }
+
+  pools(network: string): PoolsModel {
+    const own = () => this.#of(network);
+    const id = () => String(++this.#lastId);
+    return {
+      ...this.#frames(own, id),
+      ...this.#sets(own),
+      ...this.#role(own),
+      acquire: (asker, hosts, leaseMs, grant) =>
+        hosts.map((ask) => this.#acquire(asker, ask, leaseMs, grant)),
+      releaseHosts: (asker, hosts) => {
+        for (const each of hosts) this.#release(asker, each);
+      },
+    };
+  }
+
+  #frames(own: () => NetworkData, id: () => string) {
+    return {
+      submit: (frame: Frame) => void own().submitted.push({ id: id(), frame }),
+      ask: (frame: Frame) => void own().inbox.push({ id: id(), frame }),
+      take: (submittedMax: number, inboxMax: number) => ({
+        submitted: own().submitted.slice(0, submittedMax),
+        inbox: own().inbox.slice(0, inboxMax),
+      }),
+      acknowledge: (submitted: readonly string[], inbox: readonly string[]) => {
+        const data = own();
+        data.submitted = data.submitted.filter((entry) => !submitted.includes(entry.id));
+        data.inbox = data.inbox.filter((entry) => !inbox.includes(entry.id));
+      },
+      claim: (token: string, frame: Frame) => {
+        const data = own();
+        if (!this.isCentre(data, token)) return null;
+        const kept = data.frames.get(frame.number);
+        if (kept) return kept.marks!;
+        const marks = marksIn(data, frame.digests);
+        for (const [i, digest] of frame.digests.entries()) {
+          if (marks[i] === '0') data.claimed.add(digest);
+        }
+        data.frames.set(frame.number, { ...frame, marks });
+        return marks;
+      },
+      settle: (
+        token: string,
+        origin: string,
+        verdict: VerdictFrame,
+        conceded: readonly Digest[],
+      ) => {
+        const data = own();
+        if (!this.isCentre(data, token)) return false;
+        if (!data.frames.delete(verdict.number)) return true;
+        for (const digest of conceded) data.claimed.delete(digest);
+        const stream = data.verdicts.get(origin) ?? [];
+        stream.push({ id: id(), verdict });
+        data.verdicts.set(origin, stream);
+        return true;
+      },
+      openFrames: () => [...own().frames.values()],
+      verdicts: (agent: string, after: string, max: number) =>
+        (own().verdicts.get(agent) ?? []).filter((v) => Number(v.id) > Number(after)).slice(0, max),
+    };
+  }
+
+  #sets(own: () => NetworkData) {
+    return {
+      marksOf: (digests: readonly Digest[]) => {
+        const data = own();
+        return data.isFilled ? marksIn(data, digests) : null;
+      },
+      finish: (digests: readonly Digest[]) => {
+        for (const digest of digests) {
+          own().finished.add(digest);
+          own().claimed.delete(digest);
+        }
+      },
+      release: (digests: readonly Digest[]) => {
+        for (const digest of digests) own().claimed.delete(digest);
+      },
+      hold: (digests: readonly Digest[]) => {
+        for (const digest of digests) if (!own().finished.has(digest)) own().claimed.add(digest);
+      },
+      filledBy: () => (own().isFilled ? null : [...own().filledBy]),
+      addFilled: (agent: string) => void own().filledBy.add(agent),
+      setFilled: () => {
+        own().isFilled = true;
+      },
+    };
+  }
+
+  #role(own: () => NetworkData) {
+    return {
+      lead: (token: string, leaseMs: number) => {
+        const data = own();
+        const hasCentre = data.centre !== null && data.centre.until > this.#nowMs();
+        if (hasCentre && !this.isCentre(data, token)) return false;
+        data.centre = { token, until: this.#nowMs() + leaseMs };
+        return true;
+      },
+      resign: (token: string) => {
+        if (own().centre?.token === token) own().centre = null;
+      },
+      hasCentre: () => (own().centre?.until ?? -Infinity) > this.#nowMs(),
+    };
+  }
+
+  #acquire(asker: string, { host, delayMs }: HostAsk, leaseMs: number, grant: string): HostGrant {
+    const now = this.#nowMs();
+    let lease = this.#data.leases.get(host);
+    if (!lease) {
+      lease = { holder: null, until: 0, next: 0, grant: '', queue: [] };
+      this.#data.leases.set(host, lease);
+    }
+    lease.queue = lease.queue.filter(({ at }) => at > now - leaseMs / 2);
+    const isHeld = lease.holder !== null && lease.until > now;
+    const isOwn = isHeld && lease.holder === asker;
+    const [head] = lease.queue;
+    if (!isOwn && (isHeld || (head && head.network !== asker))) {
+      const place = lease.queue.find(({ network }) => network === asker);
+      if (place) place.at = now;
+      else lease.queue.push({ network: asker, at: now });
+      return { host, waitMs: null };
+    }
+    if (!isOwn && lease.holder !== null && lease.holder !== asker) {
+      lease.next = Math.max(lease.next, lease.until + delayMs);
+    }
+    lease.queue = lease.queue.filter(({ network }) => network !== asker);
+    Object.assign(lease, { holder: asker, until: now + leaseMs, grant });
+    return { host, waitMs: Math.max(0, lease.next - now) };
+  }
+
+  isGranted(lease: HostLease, grant: string): boolean {
+    return lease.grant === grant;
+  }
+
+  #release(asker: string, { host, delayMs, grant }: HostRelease): void {
+    const lease = this.#data.leases.get(host);
+    if (lease?.holder !== asker || !this.isGranted(lease, grant)) return;
+    lease.holder = null;
+    lease.next = Math.max(lease.next, this.#nowMs() + delayMs);
+  }
+}
+
+function marksIn(data: NetworkData, digests: readonly Digest[]): string {
+  const mark = (digest: Digest) =>
+    data.finished.has(digest) ? 'f' : data.claimed.has(digest) ? 'q' : '0';
+  return digests.map(mark).join('');
+}

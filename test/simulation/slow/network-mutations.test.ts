@@ -1,0 +1,34 @@
+// Without a rule of the protocol between networks the checkers find something, within some seeds.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type NetworkRule, withoutRule } from '../networks/network-mutations.ts';
+import { type NetworkKind, runNetworks } from '../networks/network-swarm.ts';
+
+const SEEDS_MAX = 150;
+
+/** The kind of fault in which the rule is missed. */
+const kinds = {
+  ...{ claims: 'none', asks: 'none', 'tie-rule': 'none', conceded: 'none', finished: 'none' },
+  ...{ released: 'none', returned: 'none', 'host-leases': 'none', 'delay-told': 'none' },
+  ...{ resent: 'links', overlaps: 'agents', 'direct-reads': 'none' },
+  ...{ 'waiting-taken-over': 'agents', 'reports-taken-over': 'agents' },
+  ...{ 'may-go-on': 'links', 'delay-after-expiry': 'links' },
+  ...{ filled: 'servers', 'claims-restored': 'servers' },
+} satisfies Partial<Record<NetworkRule, NetworkKind>>;
+
+describe('several networks', () => {
+  for (const [rule, kind] of Object.entries(kinds) as [NetworkRule, NetworkKind][]) {
+    it(`the checkers notice the absence of ${rule}`, async () => {
+      const restore = withoutRule(rule);
+      try {
+        for (let seed = 1; seed <= SEEDS_MAX; seed++) {
+          const { violations } = await runNetworks(seed, kind);
+          if (violations.length > 0) return;
+        }
+        assert.fail(`nothing noticed in ${SEEDS_MAX} seeds`);
+      } finally {
+        restore();
+      }
+    });
+  }
+});

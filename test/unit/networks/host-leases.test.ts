@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { setImmediate as immediately } from 'node:timers/promises';
+import { HostLeases } from '../../../agent/networks/host-leases.ts';
+import type { HostAsk, HostRelease, Pools } from '../../../agent/networks/pools.ts';
+
+const LEASE_MS = 3000;
+const at = (ms: number) => ({ mono: ms, wall: ms });
+
+function subject() {
+  const log = {
+    asks: [] as { hosts: readonly HostAsk[]; grant: string }[],
+    releases: [] as HostRelease[],
+    woken: [] as string[],
+    errors: 0,
+    /** What Redis answers; an Error: it fails. */
+    answer: 0 as number | null | Error,
+  };
+  const pools = {
+    acquire: async (_: string, hosts: readonly HostAsk[], _leaseMs: number, grant: string) => {
+      log.asks.push({ hosts, grant });
+      const { answer } = log;
+      if (answer instanceof Error) throw answer;
+      return hosts.map(({ host }) => ({ host, waitMs: answer }));
+    },
+    releaseHosts: async (_: string, hosts: readonly HostRelease[]) => {
+      log.releases.push(...hosts);
+    },
+  } as unknown as Pools;
+  const leases = new HostLeases({
+    settings: {
+      ...{ network: 'a', networks: ['a'], seeds: 1, onTimeout: 'wait', timeoutMs: 500, batch: 10 },
+      leaseMs: LEASE_MS,
+    },
+    ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
+    sha256: (text) => createHash('sha256').update(text).digest(),
+    wake: () => {},
+    wakeHost: (host) => log.woken.push(host),
+    onError: () => log.errors++,
+  });
+  /** A turn, the answers of Redis, and the turn that applies them. */
+  const turn = async (ms: number, laterMs = ms) => {
+    leases.pump(at(ms));
+    await immediately();
+    leases.pump(at(laterMs));
+    await immediately();
+  };
+  return { leases, log, turn };
+}
+
+describe('host leases', () => {
+  it('a host waits for its lease and is woken', async () => {
+    const { leases, log, turn } = subject();
+    assert.deepEqual(leases.enter('h', 100, at(0)), { kind: 'wait', untilMs: null });
+    await turn(0);
+    assert.deepEqual(log.woken, ['h']);
+    assert.deepEqual(leases.enter('h', 100, at(1)), { kind: 'go' });
+  });
+
+  it('hosts that ask together share a command', async () => {
+    const { leases, log, turn } = subject();
+    for (const host of ['g', 'h', 'i']) leases.enter(host, 100, at(0));
+    await turn(0);
+    assert.equal(log.asks.length, 1);
+    assert.equal(log.asks[0]!.hosts.length, 3);
+  });
+
+  it('the wait for the delay counts from when the grant arrived', async () => {
+    const { leases, log, turn } = subject();
+    log.answer = 50;
+    leases.enter('h', 100, at(0));
+    await turn(0, 30);
+    assert.deepEqual(leases.enter('h', 100, at(79)), { kind: 'wait', untilMs: 80 });
+    assert.deepEqual(leases.enter('h', 100, at(80)), { kind: 'go' });
+  });
+
+  it('a lease counts from before its command was sent', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0, 900);
+    log.answer = new Error('refused');
+    await turn(1500);
+    assert.equal(leases.mayGoOn('h', at(LEASE_MS - 1)), true);
+    assert.equal(leases.mayGoOn('h', at(LEASE_MS)), false);
+    assert.ok(log.errors > 0);
+  });
+
+  it('a lease is renewed at a third', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    await turn(LEASE_MS / 3 - 1);
+    assert.equal(log.asks.length, 1);
+    await turn(LEASE_MS / 3);
+    assert.equal(log.asks.length, 2);
+    assert.equal(leases.mayGoOn('h', at(LEASE_MS + 1)), true);
+  });
+
+  it('a release names its grant and what is left of the delay', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    leases.ended('h', 10, 100);
+    leases.leave('h', at(40));
+    await turn(40);
+    assert.deepEqual(log.releases, [{ host: 'h', delayMs: 70, grant: log.asks[0]!.grant }]);
+    assert.equal(leases.mayGoOn('h', at(41)), false);
+  });
+
+  it('the lease of a host that is handed over is not released', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    leases.forget('h');
+    await turn(10);
+    assert.deepEqual(log.releases, []);
+  });
+
+  it('a lease that another network has is asked for again, and ends here', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    log.answer = null;
+    await turn(LEASE_MS / 3);
+    assert.equal(leases.mayGoOn('h', at(LEASE_MS / 3)), false);
+    log.answer = 0;
+    await turn(LEASE_MS / 3 + 250);
+    assert.deepEqual(leases.enter('h', 100, at(LEASE_MS / 3 + 251)), { kind: 'go' });
+  });
+});

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { setImmediate as immediately } from 'node:timers/promises';
+import type { Frame, Pools, VerdictFrame } from '../../../agent/networks/pools.ts';
+import { Submitter, type Verdict } from '../../../agent/networks/submitter.ts';
+
+const at = (ms: number) => ({ mono: ms, wall: ms });
+
+function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
+  const log = {
+    frames: [] as Frame[],
+    verdicts: [] as VerdictFrame[],
+    decided: [] as [string, Verdict][],
+    released: [] as string[],
+    claimsMissing: 0,
+    stored: [] as string[],
+    isDown: false,
+    wants: true,
+  };
+  const pools = {
+    submit: async (frame: Frame) => {
+      if (log.isDown) throw new Error('refused');
+      log.frames.push(frame);
+    },
+    verdicts: async (_: string, after: string) => {
+      if (log.isDown) throw new Error('refused');
+      const all = log.verdicts.map((verdict, i) => ({ id: String(i + 1), verdict }));
+      return all.slice(Number(after));
+    },
+  } as unknown as Pools;
+  const submitter = new Submitter({
+    settings: {
+      ...{ network: 'a', networks: ['a', 'b'], seeds: 1, onTimeout, timeoutMs: 500, batch: 2 },
+      leaseMs: 3000,
+    },
+    ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
+    sha256: (text) => createHash('sha256').update(text).digest(),
+    wake: () => {},
+    onError: () => {},
+    store: {
+      more: (max) => log.stored.slice(0, max),
+      elsewhere: () => [],
+      decide: (identity, verdict) => {
+        log.decided.push([identity, verdict]);
+        log.stored = log.stored.filter((each) => each !== identity);
+        return log.wants;
+      },
+      isIdle: () => false,
+    },
+    release: (identity) => log.released.push(identity),
+    claimsMissing: () => log.claimsMissing++,
+  });
+  const turn = async (ms: number) => {
+    submitter.pump(at(ms));
+    await immediately();
+    submitter.pump(at(ms));
+  };
+  const answer = (number: string, ...owners: string[]) =>
+    log.verdicts.push({ number, owners, finals: owners.map(() => '1').join(''), isPartial: false });
+  return { submitter, log, turn, answer };
+}
+
+describe('submitter', () => {
+  it('a full batch is sent at once, a smaller one when it has waited', async () => {
+    const { submitter, log, turn } = subject();
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    assert.equal(log.frames.length, 1);
+    assert.equal(log.frames[0]!.number, 'a/a-1.1/1');
+  });
+
+  it('the verdict decides each URL', async () => {
+    const { submitter, log, turn, answer } = subject();
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    answer('a/a-1.1/1', '', 'b');
+    await turn(100);
+    assert.deepEqual(log.decided, [
+      ['x', { kind: 'new', isPartial: false }],
+      ['y', { kind: 'elsewhere', network: 'b', isFinal: true }],
+    ]);
+    assert.equal(submitter.isQuiet, true);
+  });
+
+  it('without verdict a frame is sent again under its number', async () => {
+    const { submitter, log, turn } = subject();
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    await turn(1000);
+    assert.deepEqual(
+      log.frames.map(({ number }) => number),
+      ['a/a-1.1/1', 'a/a-1.1/1'],
+    );
+  });
+
+  it('a URL that is not wanted any more is released', async () => {
+    const { submitter, log, turn, answer } = subject();
+    log.wants = false;
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    answer('a/a-1.1/1', '', 'b');
+    await turn(100);
+    assert.deepEqual(log.released, ['x']);
+  });
+
+  it('reads from the store what does not fit into memory', async () => {
+    const { submitter, log, turn, answer } = subject();
+    const urls = Array.from({ length: 30 }, (_, i) => `u${i}`);
+    log.stored = [...urls];
+    submitter.offer(urls, at(0));
+    for (let ms = 0; log.decided.length < urls.length && ms < 20_000; ms += 200) {
+      await turn(ms);
+      for (const { number, digests } of log.frames.splice(0))
+        answer(number, ...digests.map(() => ''));
+    }
+    assert.deepEqual(log.decided.map(([url]) => url).sort(), [...urls].sort());
+  });
+
+  it('with `proceed` it decides alone when Redis is away, with `wait` it does not', async () => {
+    for (const onTimeout of ['proceed', 'wait'] as const) {
+      const { submitter, log, turn } = subject(onTimeout);
+      log.isDown = true;
+      submitter.offer(['x', 'y'], at(0));
+      for (let ms = 0; ms <= 600; ms += 100) await turn(ms);
+      const expected = onTimeout === 'proceed' ? 2 : 0;
+      assert.equal(log.decided.length, expected);
+      assert.equal(log.claimsMissing > 0, onTimeout === 'proceed');
+    }
+  });
+});
