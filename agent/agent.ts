@@ -6,13 +6,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { type AgentEntry, type Config, leaseMsOf } from '../config/config.ts';
+import { type Config, leaseMsOf } from '../config/config.ts';
 import type { Instant } from '../failure-detector/instant.ts';
 import type { Archive } from './archive/archive.ts';
 import { ArchiveProgress } from './archive/archive-progress.ts';
 import { type AgentEnd, endOfFailure, goneReason, isComplete } from './composition/agent-end.ts';
 import { seedReader } from './composition/config-parts.ts';
-import { archiveOf, type CreateFetcher, fetchingOf, loadClient } from './composition/fetching.ts';
+import { archiveOf, fetchingOf } from './composition/fetching.ts';
+import type { NetworkWiring } from './composition/network-parts.ts';
+import { type Prepared, prepare } from './composition/preparation.ts';
 import { coreOf, type ProtocolParts } from './composition/protocol.ts';
 import { ControlRoom } from './control/control.ts';
 import { type Explanation, explanationOf, readRowOf } from './control/explanation.ts';
@@ -28,13 +30,14 @@ import { type AgentStatus, Rate } from './monitor/agent-status.ts';
 import { LoopDelay } from './monitor/loop-delay.ts';
 import { recordProcess, removeProcess } from './monitor/process-record.ts';
 import { SlowTurns } from './monitor/slow-turns.ts';
-import { AHEAD_MS_MAX, clockRefusal, judgeClock } from './monitor/start-clock.ts';
+import { AHEAD_MS_MAX, clockRefusal } from './monitor/start-clock.ts';
+import type { SharedNetworks } from './networks/shared-networks.ts';
 import type { PagePipeline } from './pipeline/page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { secret } from './runtime/random.ts';
 import { Turns } from './runtime/turns.ts';
 import { checkInBackground } from './storage/file/background-check.ts';
-import { markSuspect, openState } from './storage/file/database.ts';
+import { markSuspect } from './storage/file/database.ts';
 import { watchPresence } from './storage/file/file-presence.ts';
 import { WAL_BYTES_CHECK_MAX, WAL_REMEDY, watchWal } from './storage/file/wal-watch.ts';
 import { RobotsWaits } from './storage/reads/robots-waits.ts';
@@ -88,45 +91,22 @@ export interface AgentOptions extends Pick<ProtocolParts, 'awaits' | 'completedB
 /** Starts agent `id` of the config. On failure, all resources are released. */
 export async function startAgent(options: AgentOptions): Promise<Started> {
   const { config, id, log } = options;
-  const { agents, contacts, backups } = config.cluster;
-  if (typeof agents === 'number') {
-    throw new Error('the ports of numbered agents must be resolved before an agent is started');
-  }
-  const entry = agents.find((agent) => agent.id === id);
-  if (!entry) {
-    const known = agents.map((agent) => agent.id).join(', ');
-    return { ok: false, code: 4, message: `no agent '${id}' in the config; it has ${known}` };
-  }
-  const createFetcher = await loadClient(config);
-  const directory = join(config.agent.dataDir, id);
-  const clock = judgeClock(directory, wallMs());
-  if (clock.verdict === 'ahead') return { ok: false, code: 4, message: clock.message };
-  if (clock.verdict === 'behind') log.warn(clock.message);
-  const quarantineAt = backups > 0 && agents.length + contacts.length > 1 ? wallMs() : undefined;
-  const opened = openState({ directory, crawl: config.name, agent: id, quarantineAt });
-  if (!opened.ok) {
-    return { ok: false, code: opened.code === 'full' ? 3 : 4, message: opened.message };
-  }
-  if (opened.notice) log.warn(opened.notice);
+  const prepared = await prepare(config, id, log);
+  if (!prepared.ok) return prepared;
+  const { state, directory, networks } = prepared;
   try {
-    const stored = { directory, state: opened };
-    const agent = new Agent({ ...options, ...stored, entry, agents, createFetcher });
-    return (await agent.bind()) ?? { ok: true, agent, notice: opened.notice };
+    const agent = new Agent({ ...options, ...prepared });
+    return (await agent.bind()) ?? { ok: true, agent, notice: state.notice };
   } catch (error) {
-    opened.db.close();
-    opened.unlock();
+    networks?.close();
+    state.db.close();
+    state.unlock();
     const { code, reason } = endOfFailure(error, directory);
     return { ok: false, code, message: reason };
   }
 }
 
-interface AgentParts extends AgentOptions {
-  readonly createFetcher: CreateFetcher;
-  readonly entry: AgentEntry;
-  readonly agents: readonly AgentEntry[];
-  readonly directory: string;
-  readonly state: Extract<ReturnType<typeof openState>, { ok: true }>;
-}
+type AgentParts = AgentOptions & Prepared;
 
 const incarnationMax = () => wallMs() + AHEAD_MS_MAX;
 
@@ -136,6 +116,7 @@ class Agent implements RunningAgent {
   readonly #p: AgentParts;
   readonly #effects = new Effects();
   readonly #store: SqliteStore;
+  readonly #networks: SharedNetworks | undefined;
   readonly #core: Core;
   readonly #transport: Transport;
   readonly #control: ControlRoom;
@@ -160,10 +141,12 @@ class Agent implements RunningAgent {
     this.#store = new SqliteStore(state.db, {
       durability: config.storage.durability,
       hostDelayMs: config.politeness.hostDelayMs,
+      isShared: parts.networks !== null,
     });
     this.#robotsWaits = new RobotsWaits(state.db);
     this.#slowTurns = new SlowTurns(parts.log, monotonicMs);
-    this.#core = coreOf(parts, this.#store, this.#effects);
+    this.#networks = parts.networks?.build(this.#wiring(parts));
+    this.#core = coreOf({ ...parts, networks: this.#networks }, this.#store, this.#effects);
     this.#transport = this.#transportOf(parts);
     this.#control = this.#controlOf(parts);
     this.#archive = archiveOf(parts, this.#store, (error) => this.#failed(error));
@@ -172,6 +155,18 @@ class Agent implements RunningAgent {
     this.#close = fetching.close;
     this.#addressOf = fetching.addressOf;
     this.#turns = this.#loop();
+  }
+
+  #wiring({ config, entry, log }: AgentParts): NetworkWiring {
+    const others = () => this.#core.snapshot(systemClock.now()).members.map(({ id }) => id);
+    return {
+      ...{ agent: entry.id, inc: wallMs(), store: this.#store, log },
+      members: () => ({
+        agents: [entry.id, ...others()],
+        isPartial: config.cluster.overlay === 'kademlia',
+      }),
+      wake: () => this.#turns.push({ type: 'operate', act: () => {} }),
+    };
   }
 
   #transportOf({ config, entry, log }: AgentParts): Transport {
@@ -294,6 +289,7 @@ class Agent implements RunningAgent {
       ...snapshot,
       crawl: this.#p.config.name,
       pid: process.pid,
+      ...(this.#networks && { networks: this.#networks.status() }),
       hostsAwaitingRobots: this.#robotsWaits.look(),
       robotsWaitReason: this.#robotsWaits.why,
       threads: this.#p.config.agent.threads,
@@ -470,6 +466,7 @@ class Agent implements RunningAgent {
     this.#pipeline.abortAll();
     await this.#transport.close({ lingerMs: LINGER_MS });
     await this.#close();
+    this.#p.networks?.close();
     this.#attempt('closing the state file', () => this.#store.close());
     await this.#p.beforeUnlock?.(end);
     this.#p.state.unlock();

@@ -3,6 +3,7 @@
 
 import type { AgentEntry, Config } from '../../config/config.ts';
 import { Core } from '../core/core.ts';
+import type { Networks } from '../core/crawl/networks-port.ts';
 import type { Effects, Peer } from '../core/protocol/effects.ts';
 import { admission } from '../frontier/admission.ts';
 import { Visits } from '../frontier/visits/visits.ts';
@@ -27,6 +28,8 @@ export interface ProtocolParts {
   /** The other agents that run in the same data directory now. */
   readonly local?: (() => readonly Peer[]) | undefined;
   readonly state: { readonly db: Connection };
+  /** Other networks that crawl the same URLs. */
+  readonly networks?: Networks | undefined;
 }
 
 export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effects): Core {
@@ -45,9 +48,11 @@ export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effect
     // A crawl that has ended knows all seeds, but not each agent does.
     seeds: parts.completedBy ? [] : seeds,
     directives: new DirectiveTable(parts.state.db),
+    networks: parts.networks,
     visits: (right, directives, events, budgets, asks) =>
       new Visits({
         ...{ store, effects, right, directives, events, scope, budgets, asks },
+        networks: parts.networks,
         threads: config.agent.threads,
         heartbeatMs: config.cluster.failureDetector.heartbeatMs,
         delays: config.politeness,

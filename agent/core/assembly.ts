@@ -10,7 +10,9 @@ import { StallWatch } from '../../failure-detector/stall.ts';
 import { Budgets } from './budgets/budgets.ts';
 import { Arrivals } from './crawl/arrivals.ts';
 import { HoldBack } from './crawl/hold-back.ts';
+import type { Networks } from './crawl/networks-port.ts';
 import { RemoteRobots } from './crawl/remote-robots.ts';
+import { SharedCrawl } from './crawl/shared-crawl.ts';
 import { Inbox } from './exchange/inbox.ts';
 import { Routing } from './exchange/routing.ts';
 import { Seeds } from './exchange/seeds.ts';
@@ -63,6 +65,8 @@ export interface CoreParts {
   readonly seeds: readonly UrlItem[];
   /** Which agents this one must know; absent: all. */
   readonly overlay?: Overlay;
+  /** Other networks that crawl the same URLs; absent: there are none. */
+  readonly networks?: Networks | undefined;
   /** Stores the operator's directives. */
   readonly directives: DirectiveStore;
   /** Builds the visits, which consult these parts before each request. */
@@ -122,7 +126,12 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const { settings, effects } = parts;
   const joinWait = new JoinWait({ ...members, settings, effects, shutdown: crawl.shutdown });
   const quorumWait = new QuorumWait({ ...members, settings, effects, right, ...crawl });
-  return Object.assign(members, hosts, crawl, { joinWait, quorumWait });
+  const { view } = members;
+  const networks = new SharedCrawl({
+    ...{ networks: parts.networks, view, store: parts.store, visits },
+    isCrawling: () => crawl.shutdown.state === 'crawling',
+  });
+  return Object.assign(members, hosts, crawl, { joinWait, quorumWait, networks });
 }
 
 /** Which agents are alive, and how they are reached. */

@@ -113,6 +113,7 @@ export class Core {
       },
       p.asks,
       p.budgets,
+      p.networks,
       { pump: (now) => p.moves.visited(now) },
       p.operator,
       // The heartbeat reports the state at the end of the turn; completion and shutdown follow it.
@@ -279,7 +280,8 @@ export class Core {
     if (this.#noticesStall(now)) return false;
     const { directives, right, budgets } = this.#p;
     if (directives.paused || directives.blocks(host)) return false;
-    return right.holds(host, now) && (budgets.permits?.mayGoOn(host, now) ?? true);
+    if (!right.holds(host, now) || !this.#p.networks.mayGoOn(host, now)) return false;
+    return budgets.permits?.mayGoOn(host, now) ?? true;
   }
 
   /** The destination of the next request to a host; null: no address of it is permitted. */

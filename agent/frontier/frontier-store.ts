@@ -131,8 +131,11 @@ export interface FrontierStore {
   nextUrl(hostNumber: number, now: number, at?: 'last' | number): QueuedUrl | null;
   /** The form that the page was requested in, if it ended with a good response; else null. */
   goodForm(hostNumber: number, url: Identity): RequestForm | null;
-  /** Earliest time to request the host's next queued URL (0: at once); null: the queue is empty. */
-  nextUrlAt(hostNumber: number): number | null;
+  /**
+   * Earliest time to request the host's next queued URL (0: at once); null: the queue is empty;
+   * `networks`: all queued URLs wait for other networks.
+   */
+  nextUrlAt(hostNumber: number): number | 'networks' | null;
   /** Ends a queued URL with its record. Has no effect if the URL has ended already. */
   recordPage(hostNumber: number, page: PageRecord): void;
   /** Replaces the targets of the page in the view `links`. */

@@ -7,6 +7,8 @@ export interface AgentStatus extends CoreSnapshot {
   /** The `name` of its config; absent from an agent of an earlier version. */
   readonly crawl?: string;
   readonly pid: number;
+  /** Absent: the crawl is not shared with other networks. */
+  readonly networks?: object;
   readonly hosts: number;
   readonly hostsWithQueue: number;
   /** Hosts with a queue whose robots.txt, or the one it redirects to, is out of reach. */

@@ -29,32 +29,27 @@ import type { Identity } from '../url/crawl-url.ts';
 import type { Connection } from './encoding/connection.ts';
 import { UrlIds } from './encoding/url-ids.ts';
 import { storageFailureOf } from './file/storage-failure.ts';
-import type { TailBounds } from './rows/event-tails.ts';
+import type { NetworkUrls } from './rows/network-urls.ts';
 import { RowTable } from './rows/row-table.ts';
 import { UrlTable } from './rows/url-table.ts';
+import type { Durability, StoreOptions } from './store-options.ts';
 import { HostTable } from './tables/host-table.ts';
 import { OutboxTable } from './tables/outbox-table.ts';
 import { TombstoneTable } from './tables/tombstone-table.ts';
-
-export type Durability = 'power' | 'process';
 
 /** Longest wait for another program's lock in a turn: a fraction of a heartbeat interval. */
 const BUSY_WAIT_MS = 50;
 /** Longest wait for a lock while an incarnation is saved. It blocks the loop, which is allowed. */
 const BUSY_INSIST_MS = 60_000;
 
-export interface StoreOptions {
-  readonly durability: Durability;
-  readonly hostDelayMs: number;
-  /** The simulator and tests use smaller bounds. */
-  readonly tails?: TailBounds;
-}
-
 /** The end of the archive, as far as this database knows it. */
 type ArchiveEnd = Pick<ArchivedAt, 'file' | 'end' | 'indexEnd'>;
 
 export class SqliteStore implements Store, FrontierStore {
   readonly tombstones: TombstoneTable;
+  /** Null: this crawl is not shared with other networks. */
+  readonly networks: NetworkUrls | null;
+  readonly decide: UrlTable['decide'];
   readonly #db: Connection;
   readonly #durability: Durability;
   readonly #hosts: HostTable;
@@ -79,8 +74,10 @@ export class SqliteStore implements Store, FrontierStore {
     this.#hosts = new HostTable(db);
     const numbers = { next: () => ++this.#n, last: () => this.#n };
     const ids = new UrlIds(db);
-    this.#rows = new RowTable(db, this.#hosts, numbers, ids, options.tails);
+    this.#rows = new RowTable(db, this.#hosts, numbers, ids, options);
     this.#urls = new UrlTable(db, this.#hosts, numbers, ids, this.#rows);
+    this.networks = this.#rows.networks;
+    this.decide = (...verdict) => this.#urls.decide(...verdict);
     this.#outbox = new OutboxTable(db);
     this.tombstones = new TombstoneTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
@@ -215,6 +212,11 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#hosts.find(host)?.queued ?? 0;
   }
 
+  hasUrlFor(host: Host): boolean {
+    const row = this.#hosts.find(host);
+    return typeof (row && this.#urls.nextAt(row.number)) === 'number';
+  }
+
   hosts(): Host[] {
     return this.hostsAfter(0, -1).map(({ host }) => host);
   }
@@ -323,7 +325,9 @@ export class SqliteStore implements Store, FrontierStore {
 
   setOwned(host: Host, owned: boolean): void {
     const row = this.#hosts.find(host);
-    if (row) this.#hosts.setOwned(row, owned);
+    if (!row) return;
+    this.#hosts.setOwned(row, owned);
+    if (owned) this.networks?.taken(row);
   }
 
   // ---- outbox
@@ -421,7 +425,7 @@ export class SqliteStore implements Store, FrontierStore {
     return this.#urls.goodForm(hostNumber, url);
   }
 
-  nextUrlAt(hostNumber: number): number | null {
+  nextUrlAt(hostNumber: number): number | 'networks' | null {
     return this.#urls.nextAt(hostNumber);
   }
 

@@ -9,8 +9,25 @@ export interface TriedElsewhere {
 
 const fewer = 'test/integration/slow/fewer-agents.test.ts';
 const disks = 'test/chaos/storage-disk.test.ts';
+const servers = 'test/contract/networks/refused-servers.test.ts';
 
 export const triedElsewhere: readonly TriedElsewhere[] = [
+  ...(
+    [
+      ['it is Redis …; upgrade it to', 'the oldest Redis that suffices, and Valkey, are accepted'],
+      ['network-failure.ts: ; set … or …_FILE', 'a password is needed, and must be right'],
+      ['set maxmemory-policy to noeviction', 'a server that evicts keys is refused, with the'],
+      ['name its authority in NODE_EXTRA_CA_CERTS', 'TLS is used once its authority is named'],
+    ] as const
+  ).map(([says, title]) => ({ says, by: [servers, title] as const })),
+  {
+    says: 'it is a read-only replica; use the address of its master',
+    by: ['test/contract/networks/redis-link.test.ts', 'a master that becomes a replica is left'],
+  },
+  {
+    says: 'its memory is full; raise maxmemory',
+    by: ['test/contract/networks/redis-link.test.ts', 'a full memory fails what is written'],
+  },
   ...[
     'start them too:',
     'agent/cli/state-files/left-out-text.ts:   ubiring launch',
@@ -176,6 +193,9 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
+  ['run npm install @redis/client@6', 'a package registry'],
+  ['is in Cluster mode, which is not supported; use a server', 'a server without Cluster mode'],
+  ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['…: stop one of the two', 'two machines with the same agent'],
   ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],
   ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],

@@ -26,6 +26,7 @@ const timerPlaces = [
   'agent/archive/archive.ts',
   'agent/fetch/',
   'agent/messaging/',
+  'agent/networks/redis/',
   'agent/parse/parse-pool.ts',
   'agent/storage/file/file-presence.ts',
   'agent/storage/file/wal-watch.ts',

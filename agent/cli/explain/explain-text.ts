@@ -105,6 +105,7 @@ const WAITS = {
   right: 'the fetch right',
   robots: 'the robots.txt of another host',
   permit: 'an address permit',
+  network: 'another network, which visits the host or may have its URLs',
 };
 
 function waitText(wait: NonNullable<Explanation['wait']>): string {

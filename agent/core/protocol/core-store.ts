@@ -45,7 +45,11 @@ export type SkipReason =
   | 'blocked'
   | 'trap'
   | 'type'
-  | 'scope';
+  | 'scope'
+  | Elsewhere;
+
+/** Another network has the page; its name follows (docs/NETWORKS.md). */
+export type Elsewhere = `elsewhere ${string}`;
 
 /** A URL that was skipped because of a rule that the operator may change. */
 export interface ShutUrl {
@@ -71,6 +75,8 @@ export interface Store extends EventStore {
   /** Totals over the hosts that are marked as this agent's (see `setOwned`). */
   owned(): { hosts: number; hostsWithQueue: number; queued: number; pages: number };
   queuedOf(host: Host): number;
+  /** Whether a queued URL of the host may be requested, now or later. */
+  hasUrlFor(host: Host): boolean;
   /** Up to `max` hosts with queued URLs, from this number on, whoever owns them. */
   queuedFrom(number: number, max: number): readonly { readonly host: Host }[];
   /** Hosts that have rows here, in order of discovery, after the host of that number. */

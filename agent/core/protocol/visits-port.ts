@@ -58,8 +58,9 @@ export type TimedWait = 'delay' | 'retries' | 'outbox';
  * - `right`: this agent may send requests to the host.
  * - `robots`: another agent reports the rules to which the host's robots.txt redirects.
  * - `permit`: an address permit.
+ * - `network`: another network, which visits the host or has its URLs.
  */
-export type AwaitedEvent = 'right' | 'robots' | 'permit';
+export type AwaitedEvent = 'right' | 'robots' | 'permit' | 'network';
 
 /** Why a host waits: for a visit in one of the lines, for a time (mono), or for an event. */
 export type Wait =
@@ -95,6 +96,8 @@ export interface Visits {
   openCount(): number;
   /** No host is visited, and no host with queued URLs waits for a visit. */
   isEmpty(): boolean;
+  /** No host is visited, and all hosts with queued URLs wait for other networks. */
+  waitsForNetworks(): boolean;
   /** Starts requests as far as threads, delays and fetch rights allow. */
   tick(now: Instant, hold: Held): void;
   /**

@@ -58,6 +58,8 @@ export class HostSchedule {
   #slowCount = 0;
   readonly #byTime = new MinHeap<Host>();
   readonly #forEvents = new Set<Host>();
+  /** Number of hosts that wait for other networks. */
+  #forNetworks = 0;
   readonly #known: KnownHosts;
   readonly #isVisited: (host: Host) => boolean;
   readonly #slowUntil: (host: Host) => number;
@@ -84,6 +86,11 @@ export class HostSchedule {
 
   isEmpty(): boolean {
     return this.#waiting.size === 0 && this.#restFrom === Infinity;
+  }
+
+  /** All hosts with queued URLs wait for other networks. */
+  get waitsForNetworks(): boolean {
+    return this.#waiting.size === this.#forNetworks && this.#restFrom === Infinity;
   }
 
   get size(): number {
@@ -190,9 +197,10 @@ export class HostSchedule {
   }
 
   #remove(host: Host): void {
-    const kind = this.#waiting.get(host)?.kind;
-    if (kind === 'new') this.#newCount--;
-    if (kind === 'slow') this.#slowCount--;
+    const wait = this.#waiting.get(host);
+    if (wait?.kind === 'new') this.#newCount--;
+    if (wait?.kind === 'slow') this.#slowCount--;
+    if (wait?.kind === 'event' && wait.why === 'network') this.#forNetworks--;
     this.#waiting.delete(host);
     this.#back.delete(host);
     this.#forEvents.delete(host);
@@ -209,6 +217,7 @@ export class HostSchedule {
     this.#remove(host);
     this.#waiting.set(host, { kind: 'event', why });
     this.#forEvents.add(host);
+    if (why === 'network') this.#forNetworks++;
   }
 
   /** Makes the host ready if it waits for an event. */

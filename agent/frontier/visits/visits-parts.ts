@@ -2,6 +2,7 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Budgets } from '../../core/budgets/budgets.ts';
+import type { SharedHosts } from '../../core/crawl/networks-port.ts';
 import type { Right } from '../../core/hand-off/fetch-right.ts';
 import type { Effects } from '../../core/protocol/effects.ts';
 import type { Host } from '../../core/protocol/messages.ts';
@@ -29,6 +30,8 @@ export interface VisitsParts {
   /** The shared limits: address permits, and tokens of `limits.pages`. */
   readonly budgets?: Pick<Budgets, 'permits' | 'pages'>;
   readonly asks?: AskOthers;
+  /** Other networks that crawl the same URLs. */
+  readonly networks?: SharedHosts | undefined;
   readonly threads: number;
   readonly delays: DelayRules;
   readonly chance: Chance;

@@ -11,7 +11,7 @@
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { PageRequest } from '../../core/protocol/effects.ts';
 import type { Host } from '../../core/protocol/messages.ts';
-import type { FailureOutcome, Outcome, RobotsOutcome } from '../../core/protocol/outcome.ts';
+import type { Outcome } from '../../core/protocol/outcome.ts';
 import type {
   Finished,
   Held,
@@ -23,18 +23,10 @@ import type {
 import type { HostRecord, QueuedUrl } from '../frontier-store.ts';
 import { delayAfter } from '../host-delay.ts';
 import { Novelty, slowDownOf } from '../outcome/novelty.ts';
-import {
-  ALL_BLOCKED,
-  holdHost,
-  NO_PAGE,
-  namedBy,
-  noteAnswer,
-  type OutcomeHandling,
-  type OutcomeHandlingParts,
-  pageEnded,
-} from '../outcome/outcome-handling.ts';
-import { believedWait, isBusy, isDoubtful, isLastTest } from '../outcome/retry.ts';
-import { knownRobots, originOf, type RobotsAnswer, RobotsGate } from '../outcome/robots-gate.ts';
+import { namedBy, type OutcomeHandlingParts, pageEnded } from '../outcome/outcome-handling.ts';
+import { believedWait, isDoubtful, isLastTest } from '../outcome/retry.ts';
+import { robotsEnded, robotsFailed } from '../outcome/robots-ends.ts';
+import { knownRobots, originOf, RobotsGate } from '../outcome/robots-gate.ts';
 import { RulesCache } from '../outcome/rules-cache.ts';
 import { HostSchedule, type Ready } from '../schedule/host-schedule.ts';
 import { type Line, type Place, Places } from '../schedule/places.ts';
@@ -187,6 +179,10 @@ export class Visits implements VisitsPort {
     return this.#open.size;
   }
 
+  waitsForNetworks(): boolean {
+    return this.#visits.size === 0 && this.#schedule.waitsForNetworks;
+  }
+
   isEmpty(): boolean {
     return this.#visits.size === 0 && this.#schedule.isEmpty();
   }
@@ -248,6 +244,7 @@ export class Visits implements VisitsPort {
     if (goOnMs > 0) return this.#order.dueAt(visit, now.mono + goOnMs);
     const storedAt = store.nextUrlAt(record.number);
     if (storedAt === null) return this.#end(visit);
+    if (storedAt === 'networks') return this.#awaitNetworks(visit);
     const queuedAt = believedWait(storedAt, now.mono);
     const rightAt = right.kind === 'wait' ? right.untilMs : 0;
     const heldUntil = believedWait(record.notBefore, now.mono);
@@ -356,6 +353,11 @@ export class Visits implements VisitsPort {
       this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
       return true;
     }
+    const delayMs = this.#p.directives.delayOf(host);
+    if (this.#p.networks?.mayVisit(host, delayMs, now) === false) {
+      this.#awaitNetworks(visit);
+      return true;
+    }
     const entry = permits?.enter(host, now);
     if (entry && entry.kind !== 'go') {
       this.#queueUp(visit, entry.kind, now);
@@ -397,6 +399,12 @@ export class Visits implements VisitsPort {
     this.#schedule.sleep(visit.record.host, untilMs, why);
   }
 
+  /** Another network visits the host, or may have its URLs. The host is woken. */
+  #awaitNetworks(visit: Visit): void {
+    this.#end(visit);
+    this.#schedule.waitFor(visit.record.host, 'network');
+  }
+
   /** A host without the fetch right waits for a change of the view or a yield. */
   #block(visit: Visit): void {
     const { host, number } = visit.record;
@@ -421,6 +429,8 @@ export class Visits implements VisitsPort {
     const visit = this.#visits.get(request.host);
     const { permits, pages } = this.#p.budgets ?? FREE;
     permits?.ended(request, endedAt, now);
+    const { networks, directives } = this.#p;
+    networks?.requestEnded(request.host, endedAt, directives.delayOf(request.host));
     this.#order.threads.ended(request.id);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
       pages?.ended(request.id, false);
@@ -431,9 +441,9 @@ export class Visits implements VisitsPort {
     record.lastFetchAt = endedAt;
     const { finished, queueDrop, isReopened } =
       outcome.kind === 'robots'
-        ? this.#robotsEnded(visit, outcome)
+        ? robotsEnded(this.#page, visit, outcome)
         : outcome.kind === 'failure' && request.kind === 'robots'
-          ? this.#robotsFailed(visit, outcome)
+          ? robotsFailed(this.#page, visit, outcome)
           : pageEnded(this.#page, record, outcome);
     pages?.ended(request.id, finished.page !== null);
     if (isReopened) pages?.giveBack(1);
@@ -472,29 +482,5 @@ export class Visits implements VisitsPort {
     const ownMs = this.#p.directives.delayOf(record.host);
     const asked = { crawlDelayMs: gate.crawlDelayMs, slowDown: slowDownOf(record.stale) };
     return delayAfter(this.#p.delays, { ownMs, durationMs, ...asked });
-  }
-
-  #robotsEnded(
-    visit: Visit,
-    outcome: Pick<RobotsOutcome, 'request' | 'answer' | 'endedAt' | 'retryAfterMs'>,
-  ): OutcomeHandling {
-    const { record, gate, robotsOf } = visit;
-    const { request, answer, endedAt, retryAfterMs = 0 } = outcome;
-    const waitMs = gate.answered(robotsOf, request.fetchUrl, answer, endedAt);
-    holdHost(this.#p, record, endedAt, Math.max(waitMs, retryAfterMs));
-    // A response resets the host's failure counters; robots.txt counts its own attempts.
-    const trouble =
-      answer.kind === 'unreachable' && (answer.status === null || isBusy(answer.status));
-    if (!trouble) noteAnswer(record);
-    return NO_PAGE;
-  }
-
-  #robotsFailed(visit: Visit, outcome: FailureOutcome): OutcomeHandling {
-    const { request, cause, code: error, endedAt } = outcome;
-    if (cause === 'withdrawn') return NO_PAGE;
-    if (cause === 'forbidden-address') return { ...NO_PAGE, queueDrop: ALL_BLOCKED };
-    const none = { status: null, retryAfterMs: null };
-    const answer: RobotsAnswer = { kind: 'unreachable', reason: error, error, ...none };
-    return this.#robotsEnded(visit, { request, answer, endedAt });
   }
 }

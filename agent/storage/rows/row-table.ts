@@ -25,6 +25,7 @@ import { DeletedHosts } from './deleted-hosts.ts';
 import type { Mention } from './event-backlog.ts';
 import { EventTails, type TailBounds } from './event-tails.ts';
 import { MarkTable } from './mark-table.ts';
+import { NetworkUrls } from './network-urls.ts';
 import { RefreshTable } from './refresh-table.ts';
 import { ShutUrls } from './shut-urls.ts';
 
@@ -63,6 +64,8 @@ export class RowTable {
   readonly refresh: RefreshTable;
   readonly shut: ShutUrls;
   readonly amendments: Amendments;
+  /** Null: this crawl is not shared with other networks. */
+  readonly networks: NetworkUrls | null;
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
   readonly #ids: UrlIds;
@@ -77,7 +80,7 @@ export class RowTable {
     hosts: HostTable,
     numbers: Numbers,
     ids: UrlIds,
-    bounds?: TailBounds,
+    { tails, isShared = false }: { tails?: TailBounds | undefined; isShared?: boolean } = {},
   ) {
     const strings = new InternedStrings(db);
     this.#ids = ids;
@@ -91,10 +94,11 @@ export class RowTable {
     );
     this.#hosts = hosts;
     this.#numbers = numbers;
+    this.networks = isShared ? new NetworkUrls(db, hosts, ids) : null;
     this.deleted = new DeletedHosts(db);
     this.#s = statements(db);
     this.#marks = new MarkTable(db);
-    this.#tails = new EventTails(db, (host) => this.robots.numbers(host), bounds);
+    this.#tails = new EventTails(db, (host) => this.robots.numbers(host), tails);
   }
 
   // ---- the stream out
@@ -255,7 +259,9 @@ export class RowTable {
     const n = this.#numbers.next();
     const referrer = this.#ids.referrer(host.number, event.referrer ?? null);
     const declared = sitemap ? 1 : 0;
-    this.#s.insert.run(id, key, depth, n, attempts, fetchUrl, referrer, round, declared);
+    const notBefore = this.networks?.placeOf(host) ?? 0;
+    const values = [fetchUrl, referrer, round, declared, notBefore] as const;
+    this.#s.insert.run(id, key, depth, n, attempts, ...values);
     this.#ids.remember(key, id);
     if (round < this.refresh.round) this.#hosts.fallBehind(host, round);
     this.#hosts.addQueued(host, 1);
@@ -387,10 +393,12 @@ function statements(db: Connection) {
         string | number | null,
         number,
         number,
+        number,
       ]
     >(
-      `INSERT INTO urls (id, key, state, depth, found, attempts, fetch_url, referrer, round, sitemap)
-       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO urls
+        (id, key, state, depth, found, attempts, fetch_url, referrer, round, sitemap, not_before)
+       VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     merge: db.prepare<[{ id: number; depth: number; attempts: number; round: number }]>(
       `UPDATE urls SET depth = min(depth, $depth),

@@ -1,6 +1,7 @@
 // The known URLs of each host, clustered by host: queued, fetched, failed or skipped, with their
 // depth, order and first referrer. Within a round the state of a URL only moves forward.
 
+import type { Verdict } from '../../core/crawl/networks-port.ts';
 import type { SkipReason } from '../../core/protocol/core-store.ts';
 import type { Host, PageRow, UrlItem } from '../../core/protocol/messages.ts';
 import type {
@@ -16,6 +17,7 @@ import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts'
 import { identityOf, splitIdentity, urlKey } from '../../url/url-key.ts';
 import type { Connection } from '../encoding/connection.ts';
 import { internedText } from '../encoding/interned-strings.ts';
+import { ASKING } from '../encoding/network-places.ts';
 import { longUrl, shortUrl } from '../encoding/page-columns.ts';
 import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from '../encoding/url-ids.ts';
 import type { HostRow, HostTable } from '../tables/host-table.ts';
@@ -88,7 +90,8 @@ export class UrlTable {
     const { round } = this.#refresh;
     const state = skip === null ? 0 : SKIPPED;
     const values = [attempts, fetchUrl, stored, skip, round, sitemap] as const;
-    this.#s.insert.run(id, key, state, depth, found, done, ...values);
+    const notBefore = skip === null ? (this.#rows.networks?.placeOf(row) ?? 0) : 0;
+    this.#s.insert.run(id, key, state, depth, found, done, ...values, notBefore);
     this.#ids.remember(key, id);
     const shown = { key, depth, round, again: 0, attempts, fetchUrl, referrer, sitemap };
     this.#rows.noteFound(row, id, found, shown);
@@ -132,8 +135,9 @@ export class UrlTable {
     return good ? (good.fetchUrl ?? asForm(url)) : null;
   }
 
-  nextAt(hostNumber: number): number | null {
-    return this.#s.nextAt.get(hostNumber) ?? null;
+  nextAt(hostNumber: number): number | 'networks' | null {
+    const at = this.#s.nextAt.get(hostNumber) ?? null;
+    return at !== null && at >= ASKING ? 'networks' : at;
   }
 
   recordPage(hostNumber: number, page: PageRecord): void {
@@ -194,6 +198,17 @@ export class UrlTable {
     return false;
   }
 
+  /** False: the URL waits for no verdict, and nothing has changed. */
+  decide(identity: string, verdict: Verdict): boolean {
+    const found = this.#rows.networks?.undecided(identity);
+    if (!found) return false;
+    const { row, id } = found;
+    if (verdict.kind === 'new') this.#rows.networks!.accept(id);
+    else if (verdict.isFinal) this.#skip(row, id, `elsewhere ${verdict.network}`);
+    else this.#rows.networks!.postpone(id, verdict.network);
+    return true;
+  }
+
   skip(hostNumber: number, url: string, reason: SkipReason): void {
     const row = this.#hosts.numbered(hostNumber);
     this.#skip(row, this.#idOf(row, url), reason);
@@ -223,7 +238,9 @@ export class UrlTable {
 
   #settle(row: HostRow, id: number): void {
     const n = this.#numbers.next();
-    if (this.#s.settle.run(n, id).changes > 0) this.#rows.note(row, id, n, 'done');
+    if (this.#s.settle.run(n, id).changes === 0) return;
+    this.#rows.note(row, id, n, 'done');
+    this.#rows.networks?.settled(row, id);
   }
 
   /** The id of the URL; below 0, which no row has, if the URL is unknown. */
@@ -337,11 +354,13 @@ function statements(db: Connection) {
         string | null,
         number,
         number,
+        number,
       ]
     >(
       `INSERT INTO urls
-        (id, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round, sitemap)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        (id, key, state, depth, found, done, attempts, fetch_url, referrer, reason, round, sitemap,
+         not_before)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     merge: db.prepare<[{ id: number; depth: number; attempts: number }]>(
       `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)

@@ -11,6 +11,7 @@
 
 import { orderFor } from '../encoding/host-pattern-sql.ts';
 import { SHUT_URLS } from '../rows/shut-urls.ts';
+import { NETWORKS } from './schema-networks.ts';
 import { ANSWERS_OF_SKIPPED, LAST_ANSWERS } from './schema-rounds.ts';
 import { SLOTS_CLEAR, SLOTS_SCHEMA, URL_OF, WHOLE_URL } from './schema-slots.ts';
 
@@ -353,6 +354,7 @@ export const MIGRATIONS: readonly string[] = [
   ORDERS_BY_PATTERN,
   GONE_AGENTS,
   ANSWERS_OF_SKIPPED,
+  NETWORKS,
 ];
 
 /** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */

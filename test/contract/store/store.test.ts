@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import { openInMemory, openState } from '../../../agent/storage/file/database.ts';
-import { type Durability, SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import { SqliteStore } from '../../../agent/storage/sqlite-store.ts';
+import type { Durability } from '../../../agent/storage/store-options.ts';
 import './outbox-contract.ts';
 import { at, HOST, pageOf, type StoreUnderTest, storeContract, turn } from './store-contract.ts';
 

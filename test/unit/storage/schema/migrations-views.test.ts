@@ -62,8 +62,8 @@ const columns: Record<string, string> = {
     'url fetch_url host depth status content_type bytes digest fetched_at duration_ms error ' +
     'redirect_to referrer attempts warc_file warc_offset canonical noindex noarchive unchanged round ' +
     'queued_again skipped',
-  frontier: 'url host depth attempts not_before referrer round',
-  skipped: 'url host reason referrer round',
+  frontier: 'url host depth attempts not_before referrer round state network',
+  skipped: 'url host reason referrer round network',
   hosts:
     'host ip pages_done pages_queued out_of_scope delay_ms robots last_fetch_at next_fetch_at state',
   links: 'source target',

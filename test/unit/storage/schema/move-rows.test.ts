@@ -65,7 +65,10 @@ function stateOfSchema7(t: TestContext): { directory: string; file: string } {
 function told(db: Database.Database): Record<string, string[]> {
   const rows = (view: string) => {
     const all = db.prepare<[], Record<string, unknown>>(`SELECT * FROM ${view}`).all();
-    return all.filter((row) => !row.queued_again).map(({ queued_again, skipped, ...row }) => row);
+    const later = view === 'hosts' ? ['skipped'] : ['skipped', 'queued_again', 'network', 'state'];
+    return all
+      .filter((row) => !row.queued_again)
+      .map((row) => Object.fromEntries(Object.entries(row).filter(([k]) => !later.includes(k))));
   };
   return Object.fromEntries(
     VIEWS.map((view) => [

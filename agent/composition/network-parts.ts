@@ -1,0 +1,72 @@
+// Builds the part of an agent that shares the crawl with other networks (`dedup.mode: redis`), with a
+// connection to the Redis of each network. Nothing of it is loaded otherwise.
+
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Config } from '../../config/config.ts';
+import type { Incarnation } from '../core/protocol/messages.ts';
+import type { SharedNetworks } from '../networks/shared-networks.ts';
+import type { SqliteStore } from '../storage/sqlite-store.ts';
+import { splitIdentity } from '../url/url-key.ts';
+import { seedsOf } from './config-parts.ts';
+
+/** An error names the network, the server and what to do. */
+export type Connected =
+  | { readonly ok: true; readonly networks: NetworkConnections | null }
+  | { readonly ok: false; readonly message: string };
+
+export interface NetworkConnections {
+  /** Called once, when the store is open. */
+  build(parts: NetworkWiring): SharedNetworks;
+  close(): void;
+}
+
+export interface NetworkWiring {
+  readonly agent: string;
+  readonly inc: Incarnation;
+  readonly store: SqliteStore;
+  readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
+  /** A call to Redis has ended: a turn is due. */
+  readonly wake: () => void;
+  readonly log: Logger;
+}
+
+/** Connects to the Redis of every network. The agent starts only if its own one is usable. */
+export async function connectNetworks(
+  config: Config,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<Connected> {
+  const { dedup, name } = config;
+  if (dedup.mode === 'none' || dedup.network === null) return { ok: true, networks: null };
+  const { openPools } = await import('../networks/redis/redis-pools.ts');
+  const { SharedNetworks } = await import('../networks/shared-networks.ts');
+  const { network, timeoutMs, onTimeout, batch, leaseMs } = dedup;
+  const pools = new Map<string, Awaited<ReturnType<typeof openPools>>['pools']>();
+  const close = () => {
+    for (const one of pools.values()) one.close();
+  };
+  try {
+    for (const [other, url] of Object.entries(dedup.networks)) {
+      const options = { crawl: name, network: other, url, timeoutMs, environment };
+      const opened = await openPools(options);
+      pools.set(other, opened.pools);
+      // Another network's Redis may be away for a while; it is connected to when it is back.
+      if (other === network) await opened.ready;
+    }
+  } catch (error) {
+    close();
+    return { ok: false, message: error instanceof Error ? error.message : String(error) };
+  }
+  const seeds = new Set(seedsOf(config).map(({ url }) => url)).size;
+  const times = { onTimeout, timeoutMs, leaseMs };
+  const settings = { network, networks: [...pools.keys()], seeds, batch, ...times };
+  const build = ({ agent, inc, store, log, ...more }: NetworkWiring) =>
+    new SharedNetworks({
+      ...{ settings, agent, token: `${agent}.${inc}`, pools, store: store.networks!, ...more },
+      onError: (error) => log.warn({ err: error }, 'the Redis of a network failed'),
+      sha256: (text) => createHash('sha256').update(text).digest(),
+      decide: (identity, verdict) => store.decide(identity, verdict),
+      hostOf: (identity) => splitIdentity(identity)?.host ?? null,
+    });
+  return { ok: true, networks: { build, close } };
+}

@@ -1,0 +1,49 @@
+// The core's interface to the other networks that crawl the same URLs (docs/NETWORKS.md), which
+// `agent/networks` implements. Absent: this crawl is not shared.
+
+import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Host } from '../protocol/messages.ts';
+
+/** `isFinal`: the other network has finished the page; else it has only claimed the URL. */
+export type Verdict =
+  | { readonly kind: 'new' }
+  | { readonly kind: 'elsewhere'; readonly network: string; readonly isFinal: boolean };
+
+/** What the visits need. */
+export interface SharedHosts {
+  /** Whether a request to the host may start now. If not, the host is woken when that may change. */
+  mayVisit(host: Host, delayMs: number, now: Instant): boolean;
+  /** A request to the host has ended (mono); the delay after it. */
+  requestEnded(host: Host, endedAtMs: number, delayMs: number): void;
+}
+
+/** What the networks call. */
+export interface NetworksCalls {
+  wake(host: Host): void;
+  /** Whether the host has URLs that may be requested, or an open request. */
+  hasWork(host: Host): boolean;
+  /** This agent has no other work than to wait for other networks. */
+  isIdle(): boolean;
+}
+
+export interface Networks extends SharedHosts {
+  /** The name of this network. */
+  readonly network: string;
+  /** Called once, before the first turn. */
+  begin(calls: NetworksCalls): void;
+  /**
+   * Called once a turn.
+   *
+   * @param isCentre - this agent owns the network's name
+   */
+  pump(now: Instant, isCentre: boolean): void;
+  /** Nothing is to be sent, and no verdict is awaited. */
+  readonly isQuiet: boolean;
+  /** Whether an open request to the host may continue. */
+  mayGoOn(host: Host, now: Instant): boolean;
+}
+
+/** The name of a network in the preference lists, whose owner is the network's centre. */
+export function centreName(network: string): string {
+  return `network:${network}`;
+}

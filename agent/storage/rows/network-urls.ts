@@ -1,0 +1,151 @@
+// The URLs of this agent as other networks see them (docs/NETWORKS.md): those that wait for a verdict
+// and those that another network has claimed, both with a `not_before` beyond all times, so that they
+// block no other URL of their host; and reports that the network's Redis has not confirmed yet.
+
+import { identityOf, splitIdentity } from '../../url/url-key.ts';
+import type { Connection } from '../encoding/connection.ts';
+import { ASKING, CLAIMED_ELSEWHERE, COPIED } from '../encoding/network-places.ts';
+import { hostNumberOf, hostOfId, type UrlIds } from '../encoding/url-ids.ts';
+import type { HostRow, HostTable } from '../tables/host-table.ts';
+
+/** A settled page, or a URL that was given up unfetched. */
+export interface UrlReport {
+  readonly identity: string;
+  readonly kind: 'finished' | 'released';
+}
+
+interface NamedRow {
+  readonly id: number;
+  readonly key: string;
+}
+
+export class NetworkUrls {
+  readonly #hosts: HostTable;
+  readonly #ids: UrlIds;
+  readonly #s: ReturnType<typeof statements>;
+  #hasChanged = true;
+
+  constructor(db: Connection, hosts: HostTable, ids: UrlIds) {
+    this.#hosts = hosts;
+    this.#ids = ids;
+    this.#s = statements(db);
+  }
+
+  /** The `not_before` of a queued URL that is new here. */
+  placeOf({ owned }: HostRow): number {
+    if (owned === 0) return COPIED;
+    this.#hasChanged = true;
+    return ASKING;
+  }
+
+  /** This agent has become the owner: it asks about the host's URLs, of which it had copies. */
+  taken(host: HostRow): void {
+    if (this.#s.taken.run(host.number).changes > 0) this.#hasChanged = true;
+  }
+
+  /** Whether URLs have begun to wait, or were settled, since the last call. */
+  takeChange(): boolean {
+    const changed = this.#hasChanged;
+    this.#hasChanged = false;
+    return changed;
+  }
+
+  /** The first URLs that wait for a verdict. */
+  more(max: number): string[] {
+    return this.#named(this.#s.waiting.all(ASKING, 0, max));
+  }
+
+  /** URLs that other networks have claimed and not finished, after `after`. */
+  elsewhere(after: string | null, max: number): string[] {
+    const from = after === null ? 0 : this.#idOf(after) + 1;
+    return this.#named(this.#s.waiting.all(CLAIMED_ELSEWHERE, from, max));
+  }
+
+  #named(rows: readonly NamedRow[]): string[] {
+    return rows.map(({ id, key }) => identityOf(this.#hosts.numbered(hostNumberOf(id)).host, key));
+  }
+
+  #idOf(identity: string): number {
+    const parts = splitIdentity(identity);
+    const row = parts && this.#hosts.find(parts.host);
+    return row ? this.#ids.find(row.number, parts.key) : -1;
+  }
+
+  /** The id of the URL if it has no verdict, or the page of another network is awaited; else null. */
+  undecided(identity: string): { row: HostRow; id: number } | null {
+    const id = this.#idOf(identity);
+    if (id < 0 || this.#s.undecided.get(id) === undefined) return null;
+    return { row: this.#hosts.numbered(hostNumberOf(id)), id };
+  }
+
+  accept(id: number): void {
+    this.#s.place.run(0, null, id);
+  }
+
+  postpone(id: number, network: string): void {
+    this.#s.place.run(CLAIMED_ELSEWHERE, network, id);
+  }
+
+  /** The URL is settled here. Pages that other networks have are not reported. */
+  settled({ owned }: HostRow, id: number): void {
+    if (owned > 0 && this.#s.report.run(id).changes > 0) this.#hasChanged = true;
+  }
+
+  unreported(max: number): UrlReport[] {
+    return this.#s.unreported.all(max).map(({ id, key, isFinished }) => ({
+      identity: identityOf(this.#hosts.numbered(hostNumberOf(id)).host, key),
+      kind: isFinished > 0 ? 'finished' : 'released',
+    }));
+  }
+
+  reported(reports: readonly UrlReport[]): void {
+    for (const { identity } of reports) this.#s.reported.run(this.#idOf(identity));
+  }
+
+  /** About `max` URLs of this agent's hosts that have ended or are queued here. */
+  fill(from: string | null, max: number) {
+    const rows = this.#s.known.all(Number(from ?? 0), max);
+    const finished: string[] = [];
+    const queued: string[] = [];
+    for (const { id, key, state } of rows) {
+      const { host, owned } = this.#hosts.numbered(hostNumberOf(id));
+      if (owned > 0) (state === 0 ? queued : finished).push(identityOf(host, key));
+    }
+    const next = rows.length === max ? String(rows.at(-1)!.id) : null;
+    return { finished, queued, next };
+  }
+}
+
+function statements(db: Connection) {
+  return {
+    taken: db.prepare<[number]>(
+      `UPDATE urls SET not_before = ${ASKING}
+       WHERE ${hostOfId('id')} = ? + 0 AND state = 0 AND not_before = ${COPIED}`,
+    ),
+    waiting: db.prepare<[number, number, number], NamedRow>(
+      `SELECT u.id, u.key FROM urls u INDEXED BY undecided
+       JOIN host_rows h ON h.number = ${hostOfId('u.id')} AND h.owned
+       WHERE u.state = 0 AND u.not_before >= ${ASKING} AND u.not_before = ? AND u.id >= ?
+       ORDER BY u.id LIMIT ?`,
+    ),
+    undecided: db.prepare<[number], 1>(
+      `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
+    ),
+    place: db.prepare<[number, string | null, number]>(
+      'UPDATE urls SET not_before = ?, reason = ? WHERE id = ?',
+    ),
+    report: db.prepare<[number]>(
+      `INSERT OR IGNORE INTO unreported (id) SELECT id FROM urls
+       WHERE id = ? AND state > 0 AND (reason IS NULL OR reason NOT LIKE 'elsewhere %')`,
+    ),
+    unreported: db.prepare<[number], NamedRow & { isFinished: number }>(
+      `SELECT u.id, u.key, u.state < 3 AS isFinished FROM unreported r JOIN urls u ON u.id = r.id
+       ORDER BY r.id LIMIT ?`,
+    ),
+    reported: db.prepare<[number]>('DELETE FROM unreported WHERE id = ?'),
+    known: db.prepare<[number, number], NamedRow & { state: number }>(
+      `SELECT id, key, state FROM urls WHERE id > ?
+       AND (state IN (1, 2) OR (state = 0 AND not_before < ${ASKING})) ORDER BY id LIMIT ?`,
+    ),
+  };
+}

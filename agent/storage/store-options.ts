@@ -1,0 +1,15 @@
+// How a state file is used.
+
+import type { TailBounds } from './rows/event-tails.ts';
+
+/** What a commit survives: a power failure, or only the end of the process. */
+export type Durability = 'power' | 'process';
+
+export interface StoreOptions {
+  readonly durability: Durability;
+  readonly hostDelayMs: number;
+  /** The simulator and tests use smaller bounds. */
+  readonly tails?: TailBounds;
+  /** Other networks crawl the same URLs, so new ones wait for a verdict (docs/NETWORKS.md). */
+  readonly isShared?: boolean;
+}

@@ -1,0 +1,57 @@
+// Two networks of two real agents each crawl one web, with their pools in one real Redis. Together
+// they fetch every page, none twice, and the log of the web server shows no host visited by both.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import Database from 'better-sqlite3';
+import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
+import { start } from './cli-process.ts';
+import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
+
+test('two networks fetch every page once', { skip: withoutRedis }, async (t) => {
+  const redis = await RedisProcess.start();
+  const networks = { berlin: redis.url(), paris: redis.url() };
+  const crawl = await crawlOf(t, 97, 2);
+  const config = JSON.parse(fs.readFileSync(crawl.config, 'utf8')) as Record<string, object>;
+  const launches = Object.keys(networks).map((network, i) => {
+    const ports = (config.cluster as { agents: object[] }).agents;
+    const file = crawl.scratch.write(`${network}.json`, {
+      ...config,
+      agent: { ...config.agent, dataDir: network },
+      cluster: { ...config.cluster, agents: ports.length },
+      dedup: { mode: 'redis', network, networks, timeoutMs: 500, leaseMs: 5000, batch: 50 + i },
+    });
+    return start(['launch', file]);
+  });
+  for (const { ended } of launches) assertCode(await ended, 0);
+  assertWhole(crawl, 0);
+  const counts = Object.keys(networks).map((network) => {
+    const ids = fs.readdirSync(join(crawl.scratch.directory, network));
+    const files = ids.map((id) => join(crawl.scratch.directory, network, id, 'state.sqlite'));
+    const sums = files
+      .filter((file) => fs.existsSync(file))
+      .map((file) => {
+        const db = new Database(file, { readonly: true });
+        const count = (sql: string) => db.prepare<[], number>(sql).pluck().get()!;
+        const found = {
+          pages: count('SELECT count(*) FROM pages'),
+          waiting: count('SELECT count(*) FROM frontier'),
+          unreported: count('SELECT count(*) FROM unreported'),
+          elsewhere: count("SELECT count(*) FROM skipped WHERE reason = 'elsewhere'"),
+        };
+        db.close();
+        return found;
+      });
+    return sums.reduce((a, b) => ({
+      pages: a.pages + b.pages,
+      waiting: a.waiting + b.waiting,
+      unreported: a.unreported + b.unreported,
+      elsewhere: a.elsewhere + b.elsewhere,
+    }));
+  });
+  for (const { waiting, unreported } of counts) assert.deepEqual([waiting, unreported], [0, 0]);
+  const elsewhere = counts.reduce((sum, one) => sum + one.elsewhere, 0);
+  assert.ok(elsewhere > 0, 'the networks have the same seed');
+});
