@@ -228,6 +228,7 @@ class Agent implements RunningAgent {
     const bound = await this.#transport.bind();
     if (!bound.ok) {
       await this.#close();
+      this.#p.networks?.close();
       this.#attempt('closing the state file', () => this.#store.close());
       this.#p.state.unlock();
       return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };

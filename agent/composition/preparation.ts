@@ -1,5 +1,5 @@
-// What an agent needs before it is built: its entry in the config, its state file, the HTTP client and
-// the connections to other networks.
+// Prepares the start of an agent: finds its entry in the config, opens its state file, and connects it
+// to other networks.
 
 import { join } from 'node:path';
 import type { Logger } from 'pino';

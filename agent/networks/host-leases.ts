@@ -191,7 +191,7 @@ export class HostLeases {
       const grants = await home.pools.acquire(network, hosts, leaseMs, grant);
       home.arrived.push({ grants, from: now, grant });
     }
-    // What is left over, or due later, makes the next run due.
+    // `pump` starts the next run if leases are left, or when they are due.
     return Infinity;
   }
 

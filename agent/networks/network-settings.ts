@@ -1,4 +1,4 @@
-// What the parts of the protocol between networks know of this agent, its network and the others.
+// The settings and dependencies that all parts of the protocol between networks share.
 
 import type { Sha256 } from './digests.ts';
 import type { Pools } from './pools.ts';

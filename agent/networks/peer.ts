@@ -1,6 +1,6 @@
-// What a centre sends to one other network, and reads from it. Each network has its own loop, so a
-// slow server delays no other. Lost messages are not repeated one by one: a question is repeated
-// until it is decided, and a repeated question gets an answer.
+// Sends the questions and answers of a centre to one other network, and reads its pools. Each network
+// has its own loop, so a slow server delays no other. Lost messages are not repeated one by one: a
+// question is repeated until it is decided, and a repeated question gets an answer.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import { Loop } from './loop.ts';

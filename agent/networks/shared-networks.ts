@@ -15,13 +15,17 @@ export interface NetworkStore {
   unreported(max: number): readonly Report[];
   reported(reports: readonly Report[]): void;
   fill(from: string | null, max: number): Filling;
-  /** Whether URLs have begun to wait, or were settled, since the last call. */
-  takeChange(): boolean;
+  /** What has happened since the last call. `hasMore`: the lists are not complete. */
+  takeNews(): {
+    readonly waiting: readonly string[];
+    readonly reports: readonly Report[];
+    readonly hasMore: boolean;
+  };
 }
 
 export interface SharedNetworksParts extends NetworkParts {
   readonly store: NetworkStore;
-  /** False: the URL waits for no verdict. */
+  /** False: the URL was given up here meanwhile. */
   readonly decide: (identity: string, verdict: Verdict) => boolean;
   readonly hostOf: (identity: string) => Host | null;
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
@@ -93,7 +97,7 @@ export class SharedNetworks implements Networks {
   pump(now: Instant, isCentre: boolean): void {
     this.#now = now;
     this.#isCentreWanted = isCentre;
-    if (this.#p.store.takeChange()) this.#client.storeChanged();
+    this.#passNews(now);
     for (const [host, untilMs] of this.#later) {
       if (untilMs > now.mono) continue;
       this.#later.delete(host);
@@ -103,10 +107,22 @@ export class SharedNetworks implements Networks {
     this.#client.pump(now);
   }
 
+  #passNews(now: Instant): void {
+    const { waiting, reports, hasMore } = this.#p.store.takeNews();
+    const named = (kind: Report['kind']) =>
+      reports.flatMap((report) => (report.kind === kind ? [report.identity] : []));
+    if (hasMore) this.#client.storeChanged();
+    this.#client.offer(waiting, now);
+    this.#client.settled(named('finished'), now);
+    this.#client.givenUp(named('released'), now);
+  }
+
   /** Gives up the leases of hosts without work. */
   #examine(): void {
     const { mono } = this.#now;
-    for (const [host, since] of [...this.#entered].slice(0, EXAMINED_MAX)) {
+    let left = Math.min(EXAMINED_MAX, this.#entered.size);
+    for (const [host, since] of this.#entered) {
+      if (left-- === 0) return;
       // The next turn examines others.
       this.#entered.delete(host);
       if (this.#calls?.hasWork(host)) this.#entered.set(host, null);

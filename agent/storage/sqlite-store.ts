@@ -326,8 +326,9 @@ export class SqliteStore implements Store, FrontierStore {
   setOwned(host: Host, owned: boolean): void {
     const row = this.#hosts.find(host);
     if (!row) return;
+    const isTaken = owned && row.owned === 0;
     this.#hosts.setOwned(row, owned);
-    if (owned) this.networks?.taken(row);
+    if (isTaken) this.networks?.taken(row);
   }
 
   // ---- outbox

@@ -42,6 +42,7 @@ export class PageCensus {
     }
     if (!this.#result) this.#askOn(now);
     const result = this.#result;
+    if (result) this.#epoch = NO_EPOCH;
     this.#result = null;
     return result;
   }
@@ -55,6 +56,7 @@ export class PageCensus {
   }
 
   viewChanged(): void {
+    if (this.#epoch === NO_EPOCH) return;
     this.#quietView = null;
     this.#begin();
   }

@@ -353,8 +353,8 @@ export class Visits implements VisitsPort {
       this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
       return true;
     }
-    const delayMs = this.#p.directives.delayOf(host);
-    if (this.#p.networks?.mayVisit(host, delayMs, now) === false) {
+    const { networks, directives } = this.#p;
+    if (networks?.mayVisit(host, directives.delayOf(host), now) === false) {
       this.#awaitNetworks(visit);
       return true;
     }

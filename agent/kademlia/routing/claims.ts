@@ -1,5 +1,5 @@
-// What agents outside the view claim to be, and how they are reached. Limits the identifiers that
-// they can make this agent compute and keep. Anybody can claim a capacity, and names cost nothing. A
+// Remembers the agents outside the view and how they are reached. Limits the identifiers that they
+// can make this agent compute and keep. Anybody can claim a capacity, and names cost nothing. A
 // few identifiers are always taken. The agents that claim more share a maximum, as members outside
 // the config do (`bounds.unconfiguredCapacity`). If it is reached, a new one takes the place of those
 // that have had theirs for a while.

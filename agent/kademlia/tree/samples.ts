@@ -1,4 +1,4 @@
-// What one wave finds in the regions that this agent leads: the sum over the agents of a region, from
+// Samples the regions that this agent leads, for one wave: adds up what the agents of a region say in
 // heartbeats that they sent after the wave had begun. A wave asks one of two questions: whether the
 // agents are idle, or how many pages they have in an epoch of the page limit.
 

@@ -5,7 +5,7 @@
 import { identityOf, splitIdentity } from '../../url/url-key.ts';
 import type { Connection } from '../encoding/connection.ts';
 import { ASKING, CLAIMED_ELSEWHERE, COPIED } from '../encoding/network-places.ts';
-import { hostNumberOf, hostOfId, type UrlIds } from '../encoding/url-ids.ts';
+import { hostNumberOf, hostOfId, idRangeOf, type UrlIds } from '../encoding/url-ids.ts';
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 
 /** A settled page, or a URL that was given up unfetched. */
@@ -13,6 +13,18 @@ export interface UrlReport {
   readonly identity: string;
   readonly kind: 'finished' | 'released';
 }
+
+/** What has happened since the last look; the store has the rest if `hasMore`. */
+interface NetworkNews {
+  /** URLs that wait for a verdict. */
+  readonly waiting: string[];
+  readonly reports: UrlReport[];
+  hasMore: boolean;
+}
+
+/** Bound of each list. */
+const NEWS_MAX = 2000;
+const SKIPPED = 3;
 
 interface NamedRow {
   readonly id: number;
@@ -23,7 +35,7 @@ export class NetworkUrls {
   readonly #hosts: HostTable;
   readonly #ids: UrlIds;
   readonly #s: ReturnType<typeof statements>;
-  #hasChanged = true;
+  #news: NetworkNews = { waiting: [], reports: [], hasMore: true };
 
   constructor(db: Connection, hosts: HostTable, ids: UrlIds) {
     this.#hosts = hosts;
@@ -32,22 +44,29 @@ export class NetworkUrls {
   }
 
   /** The `not_before` of a queued URL that is new here. */
-  placeOf({ owned }: HostRow): number {
+  placeOf({ owned, host }: HostRow, key: string): number {
     if (owned === 0) return COPIED;
-    this.#hasChanged = true;
+    const { waiting } = this.#news;
+    if (waiting.length < NEWS_MAX) waiting.push(identityOf(host, key));
+    else this.#news.hasMore = true;
     return ASKING;
   }
 
-  /** This agent has become the owner: it asks about the host's URLs, of which it had copies. */
-  taken(host: HostRow): void {
-    if (this.#s.taken.run(host.number).changes > 0) this.#hasChanged = true;
+  /**
+   * This agent has become the owner: it asks about the host's URLs, of which it had copies, and
+   * reports the settled ones, which the last owner may not have reported.
+   */
+  taken({ number }: HostRow): void {
+    const { first, last } = idRangeOf(number);
+    const waiting = this.#s.taken.run(number).changes;
+    const settled = this.#s.reportAll.run(first, last).changes;
+    if (waiting + settled > 0) this.#news.hasMore = true;
   }
 
-  /** Whether URLs have begun to wait, or were settled, since the last call. */
-  takeChange(): boolean {
-    const changed = this.#hasChanged;
-    this.#hasChanged = false;
-    return changed;
+  takeNews(): NetworkNews {
+    const news = this.#news;
+    this.#news = { waiting: [], reports: [], hasMore: false };
+    return news;
   }
 
   /** The first URLs that wait for a verdict. */
@@ -87,8 +106,18 @@ export class NetworkUrls {
   }
 
   /** The URL is settled here. Pages that other networks have are not reported. */
-  settled({ owned }: HostRow, id: number): void {
-    if (owned > 0 && this.#s.report.run(id).changes > 0) this.#hasChanged = true;
+  settled({ owned, host }: HostRow, id: number): void {
+    if (owned === 0 || this.#s.report.run(id).changes === 0) return;
+    const { key, state } = this.#s.row.get(id)!;
+    const { reports } = this.#news;
+    const kind = state === SKIPPED ? 'released' : 'finished';
+    if (reports.length < NEWS_MAX) reports.push({ identity: identityOf(host, key), kind });
+    else this.#news.hasMore = true;
+  }
+
+  /** Whether the URL was given up unfetched here. */
+  isGivenUp(identity: string): boolean {
+    return this.#s.row.get(this.#idOf(identity))?.state === SKIPPED;
   }
 
   unreported(max: number): UrlReport[] {
@@ -116,6 +145,10 @@ export class NetworkUrls {
   }
 }
 
+const REPORT = 'INSERT OR IGNORE INTO unreported (id) SELECT id FROM urls WHERE';
+/** Ended here, and not because another network has the page. */
+const IS_OWN = "state > 0 AND (reason IS NULL OR reason NOT LIKE 'elsewhere %')";
+
 function statements(db: Connection) {
   return {
     taken: db.prepare<[number]>(
@@ -134,9 +167,12 @@ function statements(db: Connection) {
     place: db.prepare<[number, string | null, number]>(
       'UPDATE urls SET not_before = ?, reason = ? WHERE id = ?',
     ),
-    report: db.prepare<[number]>(
-      `INSERT OR IGNORE INTO unreported (id) SELECT id FROM urls
-       WHERE id = ? AND state > 0 AND (reason IS NULL OR reason NOT LIKE 'elsewhere %')`,
+    report: db.prepare<[number]>(`${REPORT} id = ? AND ${IS_OWN}`),
+    reportAll: db.prepare<[number, number]>(
+      `${REPORT} id BETWEEN ? AND ? AND done > 0 AND ${IS_OWN}`,
+    ),
+    row: db.prepare<[number], { key: string; state: number }>(
+      'SELECT key, state FROM urls WHERE id = ?',
     ),
     unreported: db.prepare<[number], NamedRow & { isFinished: number }>(
       `SELECT u.id, u.key, u.state < 3 AS isFinished FROM unreported r JOIN urls u ON u.id = r.id

@@ -259,7 +259,7 @@ export class RowTable {
     const n = this.#numbers.next();
     const referrer = this.#ids.referrer(host.number, event.referrer ?? null);
     const declared = sitemap ? 1 : 0;
-    const notBefore = this.networks?.placeOf(host) ?? 0;
+    const notBefore = this.networks?.placeOf(host, key) ?? 0;
     const values = [fetchUrl, referrer, round, declared, notBefore] as const;
     this.#s.insert.run(id, key, depth, n, attempts, ...values);
     this.#ids.remember(key, id);
@@ -312,10 +312,12 @@ export class RowTable {
       const n = this.#numbers.next();
       this.#s.settle.run(n, id);
       this.note(host, id, n, 'done');
+      this.networks?.settled(host, id);
       return true;
     }
     const n = settled ? row.done : this.#numbers.next();
     this.#s.finish.run(state, attempts, event.reason ?? null, n, id);
+    this.networks?.settled(host, id);
     this.shut.skipped(event.reason);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
     if (row.again > 0 && state !== SKIPPED) this.refresh.forget(id);

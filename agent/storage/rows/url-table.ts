@@ -90,7 +90,7 @@ export class UrlTable {
     const { round } = this.#refresh;
     const state = skip === null ? 0 : SKIPPED;
     const values = [attempts, fetchUrl, stored, skip, round, sitemap] as const;
-    const notBefore = skip === null ? (this.#rows.networks?.placeOf(row) ?? 0) : 0;
+    const notBefore = skip === null ? (this.#rows.networks?.placeOf(row, key) ?? 0) : 0;
     this.#s.insert.run(id, key, state, depth, found, done, ...values, notBefore);
     this.#ids.remember(key, id);
     const shown = { key, depth, round, again: 0, attempts, fetchUrl, referrer, sitemap };
@@ -198,14 +198,15 @@ export class UrlTable {
     return false;
   }
 
-  /** False: the URL waits for no verdict, and nothing has changed. */
+  /** Has no effect on a URL that has a verdict. False: it was given up here meanwhile. */
   decide(identity: string, verdict: Verdict): boolean {
-    const found = this.#rows.networks?.undecided(identity);
-    if (!found) return false;
+    const networks = this.#rows.networks!;
+    const found = networks.undecided(identity);
+    if (!found) return !networks.isGivenUp(identity);
     const { row, id } = found;
-    if (verdict.kind === 'new') this.#rows.networks!.accept(id);
+    if (verdict.kind === 'new') networks.accept(id);
     else if (verdict.isFinal) this.#skip(row, id, `elsewhere ${verdict.network}`);
-    else this.#rows.networks!.postpone(id, verdict.network);
+    else networks.postpone(id, verdict.network);
     return true;
   }
 

@@ -121,7 +121,7 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
       await passed(host, 61_000);
       const left = await wait('paris', host, hour, after);
       assert.ok(left !== null && left > 0 && left <= 9000, String(left));
-      // What the network that had it still does, changes nothing.
+      // The network that had it before cannot change that.
       assert.equal(await wait('berlin', host), null);
       await release('berlin', host, hour);
       assert.ok(Number(await wait('paris', host)) <= left);

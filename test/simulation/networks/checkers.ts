@@ -1,5 +1,5 @@
-// What must hold of a crawl by several networks, checked from outside: from the requests, the faults
-// and the rows at the end.
+// Checks a crawl by several networks from outside: from the requests, the faults and the rows at the
+// end.
 
 import { hostOf } from './random-web.ts';
 

@@ -112,7 +112,7 @@ describe('the owner of a host', () => {
     const search = () => {
       locator.find(HOST);
       locator.pump(0);
-      // Of the nearest agent it is not known whether it is running.
+      // The nearest agent has not answered, so it may not be running.
       locator.answered(cardOf('1'), KEY, [cardOf(near, 5), cardOf(nearer, 0)]);
       for (const now of [0, timeoutMs, timeoutMs]) locator.pump(now);
       return locator.find(HOST)?.id;

@@ -1,0 +1,116 @@
+// The URLs of an agent as other networks see them: which wait for a verdict, what a verdict does, and
+// what is reported and kept until Redis has confirmed it.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { openInMemory } from '../../../../agent/storage/file/database.ts';
+import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
+
+const HOST = 'a.test';
+const URL = `http://${HOST}/1`;
+
+const FIRST = { identity: `http://${HOST}/0`, kind: 'released' };
+
+function stage({ isOwned = true, urls = [URL] } = {}) {
+  const db = openInMemory();
+  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 0, isShared: true });
+  store.begin();
+  store.enqueue(HOST, { url: `http://${HOST}/0`, depth: 0 }, 'robots');
+  store.setOwned(HOST, isOwned);
+  for (const url of urls) store.enqueue(HOST, { url, depth: 0 }, null);
+  const { number } = store.host(HOST);
+  const view = (name: string) => db.prepare(`SELECT url, state, network FROM ${name}`).all();
+  const finish = (url: string) => {
+    const none = { contentType: null, bytes: 0, digest: null, redirectTo: null, error: null };
+    const page = { ...none, status: 200, durationMs: 1, fetchedAt: 1, attempts: 1 };
+    store.recordPage(number, { url, ...page } as never);
+    store.settle(HOST, url);
+  };
+  return { db, store, networks: store.networks!, number, view, finish };
+}
+
+describe('a queued URL of a shared crawl', () => {
+  it('waits for a verdict, and is not requested before', () => {
+    const { store, networks, number, view } = stage();
+    assert.deepEqual(view('frontier'), [{ url: URL, state: 'asking', network: null }]);
+    assert.equal(store.nextUrl(number, 9e13), null);
+    assert.equal(store.nextUrlAt(number), 'networks');
+    assert.equal(store.hasUrlFor(HOST), false);
+    assert.deepEqual(networks.more(9), [URL]);
+    assert.equal(store.decide(URL, { kind: 'new' }), true);
+    assert.equal(store.nextUrl(number, 0)?.url, URL);
+    assert.equal(store.hasUrlFor(HOST), true);
+    assert.deepEqual(networks.more(9), []);
+  });
+
+  it('that another network has claimed stays until that network has fetched it', () => {
+    const { db, store, networks, view } = stage();
+    store.decide(URL, { kind: 'elsewhere', network: 'paris', isFinal: false });
+    assert.deepEqual(view('frontier'), [{ url: URL, state: 'elsewhere', network: 'paris' }]);
+    assert.deepEqual([networks.more(9), networks.elsewhere(null, 9)], [[], [URL]]);
+    assert.deepEqual(networks.elsewhere(URL, 9), []);
+    store.decide(URL, { kind: 'elsewhere', network: 'paris', isFinal: true });
+    const skipped = db.prepare('SELECT reason, network FROM skipped WHERE url = ?').get(URL);
+    assert.deepEqual(skipped, { reason: 'elsewhere', network: 'paris' });
+    assert.deepEqual(
+      networks.unreported(9).filter(({ identity }) => identity === URL),
+      [],
+      'its network has reported it',
+    );
+  });
+
+  it('keeps its claim if a verdict is repeated, and loses it if it was given up', () => {
+    const { store, number, finish } = stage();
+    assert.equal(store.decide(URL, { kind: 'new' }), true);
+    assert.equal(store.decide(URL, { kind: 'new' }), true);
+    finish(URL);
+    assert.equal(store.decide(URL, { kind: 'new' }), true);
+    const other = `http://${HOST}/2`;
+    store.enqueue(HOST, { url: other, depth: 0 }, null);
+    store.skip(number, other, 'scope');
+    assert.equal(store.decide(other, { kind: 'new' }), false);
+  });
+});
+
+describe('reports to the other networks', () => {
+  it('name settled and skipped URLs, and stay until they are confirmed', () => {
+    const other = `http://${HOST}/2`;
+    const { store, networks, number, finish } = stage({ urls: [URL, other] });
+    store.decide(URL, { kind: 'new' });
+    finish(URL);
+    store.skip(number, other, 'scope');
+    const reports = [
+      { identity: URL, kind: 'finished' },
+      { identity: other, kind: 'released' },
+    ] as const;
+    const news = networks.takeNews();
+    assert.deepEqual([news.waiting, news.reports], [[URL, other], reports]);
+    assert.deepEqual(new Set(networks.unreported(9)), new Set(reports));
+    networks.reported([reports[0]]);
+    assert.deepEqual(networks.unreported(9), [reports[1]]);
+    assert.deepEqual(networks.takeNews(), { waiting: [], reports: [], hasMore: false });
+  });
+
+  it('of a host that is taken over name what the last owner may not have reported', () => {
+    const { store, networks, finish } = stage({ isOwned: false });
+    finish(URL);
+    store.enqueue(HOST, { url: `http://${HOST}/2`, depth: 0 }, null);
+    assert.deepEqual([networks.unreported(9), networks.more(9)], [[], []]);
+    networks.takeNews();
+    store.setOwned(HOST, false);
+    assert.equal(networks.takeNews().hasMore, false);
+    store.setOwned(HOST, true);
+    const reports = networks.unreported(9);
+    assert.deepEqual(new Set(reports), new Set([FIRST, { identity: URL, kind: 'finished' }]));
+    assert.deepEqual(networks.more(9).toSorted(), [`http://${HOST}/2`]);
+    assert.equal(networks.takeNews().hasMore, true);
+  });
+
+  it('are read from the store if there are too many to remember', () => {
+    const urls = Array.from({ length: 2001 }, (_, i) => `http://${HOST}/u${i}`);
+    const { networks } = stage({ urls });
+    const { waiting, hasMore } = networks.takeNews();
+    assert.deepEqual([waiting.length, hasMore], [2000, true]);
+    assert.equal(networks.more(9000).length, 2001);
+  });
+});
