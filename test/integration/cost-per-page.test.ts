@@ -14,8 +14,8 @@ const crawl = { delayMs: 0, threads: 16, durability: 'power', follow: 'counts' }
  * Upper bounds of the costs. Statements hardly vary: the test detects one more per page with one
  * agent, and three or four more with two agents, where the number of pages per transaction varies.
  * The bounds of bytes are a third above the measured values, those of allocations, which vary by less
- * than a per cent, 3 and 11 per cent. The bounds of transactions and messages are about twice the values measured at loads of 1 to 5, because their
- * number depends on how many pages share one.
+ * than a per cent, 3 and 11 per cent. The bounds of transactions and messages are about twice the
+ * values measured at loads of 1 to 5, because their number depends on how many pages share one.
  */
 type Bounds = Partial<Record<keyof PageCost, number>>;
 
