@@ -226,7 +226,10 @@ function addReadingCommands(root: Command, action: ActionOf): void {
     root,
     'audit',
     'check that known = done + queued + skipped + failed and that copies agree; exit with 1 if not',
-  ).action(action(async () => (await import('./audit/audit-command.ts')).audit));
+  )
+    .argument('[configs...]', 'other networks of the same crawl: also adds up over all of them')
+    .addHelpText('after', '\nExamples:\n  ubiring audit berlin.yaml paris.yaml')
+    .action(action(async () => (await import('./audit/audit-command.ts')).audit));
   command(
     root,
     'explain',

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
+import type { NetworksAudit } from '../../agent/cli/audit/audit-networks.ts';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
 import { start } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
@@ -15,22 +16,22 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
   const networks = { berlin: redis.url(), paris: redis.url() };
   const crawl = await crawlOf(t, 97, 2);
   const config = JSON.parse(fs.readFileSync(crawl.config, 'utf8')) as Record<string, object>;
-  const launches = Object.keys(networks).map((network, i) => {
+  const files = Object.keys(networks).map((network, i) => {
     const ports = (config.cluster as { agents: object[] }).agents;
-    const file = crawl.scratch.write(`${network}.json`, {
+    return crawl.scratch.write(`${network}.json`, {
       ...config,
       agent: { ...config.agent, dataDir: network },
       cluster: { ...config.cluster, agents: ports.length },
       dedup: { mode: 'redis', network, networks, timeoutMs: 500, leaseMs: 5000, batch: 50 + i },
     });
-    return start(['launch', file]);
   });
+  const launches = files.map((file) => start(['launch', file]));
   for (const { ended } of launches) assertCode(await ended, 0);
   assertWhole(crawl, 0);
   const counts = Object.keys(networks).map((network) => {
     const ids = fs.readdirSync(join(crawl.scratch.directory, network));
-    const files = ids.map((id) => join(crawl.scratch.directory, network, id, 'state.sqlite'));
-    const sums = files
+    const states = ids.map((id) => join(crawl.scratch.directory, network, id, 'state.sqlite'));
+    const sums = states
       .filter((file) => fs.existsSync(file))
       .map((file) => {
         const db = new Database(file, { readonly: true });
@@ -54,4 +55,17 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
   for (const { waiting, unreported } of counts) assert.deepEqual([waiting, unreported], [0, 0]);
   const elsewhere = counts.reduce((sum, one) => sum + one.elsewhere, 0);
   assert.ok(elsewhere > 0, 'the networks have the same seed');
+  const audited = await start(['audit', ...files, '--json']).ended;
+  assertCode(audited, 0);
+  const { all, networks: each } = JSON.parse(audited.stdout) as NetworksAudit;
+  assert.deepEqual(Object.keys(each), ['berlin', 'paris']);
+  assert.deepEqual([all.overlap.count, all.missing.count, all.queued], [0, 0, 0]);
+  assert.equal(
+    all.fetchedBy.berlin! + all.fetchedBy.paris!,
+    counts.reduce((sum, { pages }) => sum + pages, 0),
+  );
+  const twice = await start(['audit', files[0]!, files[0]!]).ended;
+  assertCode(twice, 4);
+  assert.match(twice.stderr, /name each network once/);
+  assertCode(await start(['audit', ...files, '--data', 'x']).ended, 2);
 });

@@ -31,7 +31,7 @@ const elsewhere = (stage: Stage) => ['--data', path.join(stage.scratch.directory
 export const fileSituations: readonly Situation[] = [
   {
     name: 'audit reads a directory without state files',
-    says: ['agent/cli/audit/audit-command.ts: name the directory with --data'],
+    says: ['agent/cli/audit/audit-crawl.ts: name the directory with --data'],
     async play(stage) {
       await stage.completes();
       await stage.run(4, 'audit', ...elsewhere(stage));
@@ -42,7 +42,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'a state file of a complete crawl is damaged',
     agents: 2,
     says: [
-      'agent/cli/audit/audit-command.ts:  --repair',
+      'agent/cli/audit/audit-crawl.ts:  --repair',
       'agent/cli/state-files/crawl-files.ts:  --repair',
     ],
     async play(stage) {

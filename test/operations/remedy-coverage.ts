@@ -20,6 +20,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
       ['name its authority in NODE_EXTRA_CA_CERTS', 'TLS is used once its authority is named'],
     ] as const
   ).map(([says, title]) => ({ says, by: [servers, title] as const })),
+  ...[
+    '--data names one directory; with several configs, set agent.dataDir in each',
+    '…: is of network …, as is …; name each network once',
+  ].map((says) => ({
+    says,
+    by: ['test/integration/networks.test.ts', 'two networks fetch every page once'] as const,
+  })),
   {
     says: 'it is a read-only replica; use the address of its master',
     by: ['test/contract/networks/redis-link.test.ts', 'a master that becomes a replica is left'],

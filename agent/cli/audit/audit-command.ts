@@ -1,150 +1,73 @@
-// `ubiring audit`: proves that no URL is lost: known = done + queued + skipped + failed over the cluster.
-// It reads the state files of all agents, dead ones included, also while agents run. SQLite checks
-// each file for damage first, because the audit reads only some of its tables. If the file of an agent
-// in view is missing, nothing can be proved and the command fails.
+// `ubiring audit`: proves that no URL is lost in a crawl, or in several networks that share one.
 
 import type { Config } from '../../../config/config.ts';
-import { monotonicMs } from '../../runtime/clock.ts';
-import type { QuickCheck } from '../../storage/file/examination.ts';
-import { AUDIT_RECORDS } from '../../storage/reads/audit-queries.ts';
-import { type ExitCode, messageOf } from '../common/exit-code.ts';
-import { type CommonFlags, launchCommand, load, startCommand } from '../common/load-config.ts';
+import type { ExitCode } from '../common/exit-code.ts';
+import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
-import { foundAgents, isDamage, isUnusedState, type StateFile } from '../common/query-files.ts';
-import { noCopies, whereElse } from '../state-files/crawl-files.ts';
-import { openFilesOf } from '../state-files/other-crawl.ts';
-import { copiesOf, type Owners, ownersOf } from '../state-files/query-owners.ts';
-import { type Audit, auditText } from './audit-report.ts';
-import { AuditTally } from './audit-tally.ts';
-import { DamagedFile, walkHosts } from './audit-walk.ts';
+import { type AuditedCrawl, auditCrawl } from './audit-crawl.ts';
+import { addNetworks, mismatchOf, type Network } from './audit-networks.ts';
+import { networksText } from './audit-networks-text.ts';
+import { auditText } from './audit-report.ts';
 
-/** Time limit of the damage check in milliseconds: enough for a few GiB, which take longer to count. */
-const checkMsMax = 20_000;
-
-/** Exits with 0 if the sum holds, 1 if not, 4 if a needed file is missing or damaged. */
-export async function audit(
-  file: string,
-  flags: CommonFlags & { readonly json?: boolean },
-): Promise<ExitCode> {
-  const loaded = load(file, flags, { part: true });
-  if (!loaded.ok) return loaded.code;
-  const { config } = loaded;
-  const { dataDir } = config.agent;
-  const { files, problems } = openFilesOf(config, []);
-  const unread = foundAgents(dataDir).filter((id) => !files.some(({ agent }) => agent === id));
-  let result: Audit;
-  try {
-    const owners = ownersOf(files, config);
-    if (problems.length > 0) return refuse(problems, ...unreadable(config, owners, unread));
-    if (files.length === 0) {
-      return refuse([`no agent has a state in ${dataDir}`], 'name the directory with --data');
-    }
-    const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
-    if (missing.length > 0) {
-      const said = missing.map((id) => `${id}: in view, but it has no state in ${dataDir}`);
-      return refuse(said, noProof, ...whereElse(config, owners));
-    }
-    const endsAt = monotonicMs() + checkMsMax;
-    const unchecked = checkFiles(files, () => monotonicMs() < endsAt);
-    result = { ...auditFiles(files, owners), unchecked };
-  } catch (error) {
-    if (error instanceof DamagedFile)
-      return refuse([error.message], ...unreadable(config, ownersOf(files, config), [error.agent]));
-    throw error;
-  } finally {
-    for (const opened of files) opened.close();
-  }
-  if (flags.json) await print(`${JSON.stringify(result)}\n`);
-  else await print(auditText(result));
-  return result.ok ? 0 : 1;
-}
-
-const noProof = 'the audit proves nothing without it';
-
-/** The remedies for a file that cannot be read. */
-function unreadable(config: Config, owners: Owners, agents: readonly string[]): string[] {
-  if (copiesOf(owners.backups, [...new Set([...owners.view, ...agents])]) === 0) {
-    return [noProof, noCopies];
-  }
-  return [
-    `${noProof}. The copies of the other agents restore it.`,
-    'If no agent runs:',
-    `  ${launchCommand(config, ' --repair')}`,
-    'if the others run:',
-    ...agents.map((id) => `  ${startCommand(id, config)}`),
-    'if an agent does not come back and others have taken over its hosts, move its directory away',
-  ];
-}
-
-function refuse(problems: readonly string[], ...remedy: readonly string[]): 4 {
-  for (const line of [...problems, ...remedy]) say(line);
-  return 4;
-}
+type AuditFlags = CommonFlags & { readonly json?: boolean };
 
 /**
- * Has SQLite check all tables for damage, including those that the audit does not read.
+ * Exits with 0 if the sum holds, 1 if not, 4 if a needed file is missing or damaged, or if the
+ * configs are not those of networks of one crawl.
  *
- * @param mayGoOn - false when the time is over
- * @returns by agent, the tables that were not checked in time
- * @throws DamagedFile
+ * @param others - the configs of other networks
  */
-export function checkFiles(
-  files: readonly StateFile[],
-  mayGoOn: () => boolean,
-): Audit['unchecked'] {
-  const left: Record<string, readonly string[]> = {};
-  for (const file of files) {
-    const { damage, unchecked } = checkOf(file, mayGoOn);
-    if (damage !== null) throw new DamagedFile(file, damage);
-    if (unchecked.length > 0) left[file.agent] = unchecked;
-  }
-  return left;
+export async function audit(
+  file: string,
+  others: readonly string[],
+  flags: AuditFlags,
+): Promise<ExitCode> {
+  if (others.length > 0) return auditNetworks([file, ...others], flags);
+  const loaded = load(file, flags, { part: true });
+  if (!loaded.ok) return loaded.code;
+  const audited = auditCrawl(loaded.config);
+  if (!audited.ok) return refuse(audited.lines);
+  close([audited]);
+  if (flags.json) await print(`${JSON.stringify(audited.audit)}\n`);
+  else await print(auditText(audited.audit));
+  return audited.audit.ok ? 0 : 1;
 }
 
-function checkOf(file: StateFile, mayGoOn: () => boolean): QuickCheck {
+async function auditNetworks(paths: readonly string[], flags: AuditFlags): Promise<ExitCode> {
+  if (flags.data !== undefined) {
+    say('--data names one directory; with several configs, set agent.dataDir in each');
+    return 2;
+  }
+  const configs: Config[] = [];
+  for (const path of paths) {
+    const loaded = load(path, flags, { part: true });
+    if (!loaded.ok) return loaded.code;
+    configs.push(loaded.config);
+  }
+  const mismatch = mismatchOf(configs);
+  if (mismatch !== null) return refuse([mismatch]);
+  const networks: Network[] = [];
   try {
-    return file.check(mayGoOn);
-  } catch (error) {
-    throw isDamage(error) ? new DamagedFile(file, messageOf(error)) : error;
+    for (const config of configs) {
+      const network = config.dedup.network!;
+      const audited = auditCrawl(config);
+      if (!audited.ok) return refuse(audited.lines.map((line) => `${network}: ${line}`));
+      networks.push({ network, ...audited });
+    }
+    const together = addNetworks(networks);
+    if (flags.json) await print(`${JSON.stringify(together)}\n`);
+    else await print(networksText(together));
+    return together.ok ? 0 : 1;
+  } finally {
+    close(networks);
   }
 }
 
-/** @throws DamagedFile */
-function auditFiles(files: readonly StateFile[], owners: Owners): Omit<Audit, 'unchecked'> {
-  const tally = new AuditTally(owners);
-  for (const host of walkHosts(files)) tally.add(host);
-  for (const file of files) {
-    const [[records] = []] = file.plainRows(AUDIT_RECORDS);
-    tally.close(file.agent, Number(records));
-  }
-  const { known, done, queued, failed, onTheWay, unsettled, hosts, ahead, behind } = tally;
-  const { serverErrors, hostsUnreachable } = tally;
-  return {
-    ok: tally.addsUp,
-    complete: owners.complete,
-    known,
-    done,
-    queued,
-    onTheWay,
-    skipped: Object.fromEntries([...tally.skipped].sort()),
-    skippedTotal: tally.skippedTotal,
-    failed,
-    serverErrors,
-    hostsUnreachable,
-    unsettled,
-    hosts,
-    copies: {
-      wanted: Math.min(1 + owners.backups, owners.view.length),
-      hostsWithFew: tally.hostsWithFewCopies,
-      ahead,
-      behind,
-    },
-    agents: owners.histories.flatMap(({ agent, end }, k) => {
-      const inView = owners.view.includes(agent);
-      const file = files[k]!;
-      return inView || !isUnusedState(file) ? [{ agent, inView, end, file: file.path }] : [];
-    }),
-    problems: tally.problems,
-    warnings: tally.warnings,
-  };
+function close(audited: readonly Pick<AuditedCrawl, 'files'>[]): void {
+  for (const { files } of audited) for (const file of files) file.close();
+}
+
+function refuse(lines: readonly string[]): 4 {
+  for (const line of lines) say(line);
+  return 4;
 }

@@ -271,7 +271,7 @@ function isServerError(status: number | null): boolean {
 }
 
 /** The row as a claim, or why the views cannot show it. */
-function claimOf({ agent, state, round, reason, record }: StoredRow): Standing | string {
+export function claimOf({ agent, state, round, reason, record }: StoredRow): Standing | string {
   if (state === 0) {
     if (record) return 'queued, though its page is recorded';
     return { agent, round, state: 'queued', fetchedAt: null };

@@ -23,7 +23,7 @@ export interface StoredRow {
   readonly state: number;
   readonly round: number;
   readonly settled: boolean;
-  /** Why it was skipped. */
+  /** Why it was skipped; of a queued URL, the network that has claimed it. */
   readonly reason: string | null;
   /** The page record; null if there is none. */
   readonly record: {

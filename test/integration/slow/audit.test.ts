@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Database from 'better-sqlite3';
-import { checkFiles } from '../../../agent/cli/audit/audit-command.ts';
+import { checkFiles } from '../../../agent/cli/audit/audit-crawl.ts';
 import type { Audit } from '../../../agent/cli/audit/audit-report.ts';
 import { openStateFile } from '../../../agent/cli/common/query-files.ts';
 import { parseCrawlUrl } from '../../../agent/url/crawl-url.ts';

@@ -1,0 +1,51 @@
+// The output of `ubiring audit A B` for people: the audit of each network, then the sum over all.
+
+import { count, printable } from '../common/output.ts';
+import type { NetworksAudit, UrlCount } from './audit-networks.ts';
+import { auditText } from './audit-report.ts';
+
+const examplesShownMax = 5;
+
+export function networksText({ ok, networks, all }: NetworksAudit): string {
+  const { known, done, queued, skipped, failed, outside, missing } = all;
+  const each = Object.entries(networks).map(([name, audit]) => {
+    return `network ${name}\n${auditText(audit)}`;
+  });
+  const by = Object.entries(all.fetchedBy).map(([name, urls]) => `${name} ${count(urls)}`);
+  const left = Object.entries(all.leftOutside).map(([name, urls]) => `${name} ${count(urls)}`);
+  const lost = all.lost.count > 0 ? `${count(all.lost.count)} of them lost` : '';
+  const rows: [string, number, string][] = [
+    ['known', known, ''],
+    ['  = done', done, ''],
+    ['  + queued', queued, all.open > 0 ? `${count(all.open)} awaited from another network` : ''],
+    ['  + skipped', skipped, ''],
+    ['  + failed', failed, ''],
+    ['  + outside', outside, outside > 0 ? `left to networks without config: ${left}` : ''],
+    ['  + missing', missing.count, lost],
+  ];
+  const width = Math.max(...rows.map(([, value]) => count(value).length));
+  const lines = rows.map(([title, value, note]) => {
+    return `${title.padEnd(16)}${count(value).padStart(width)}  ${note}`.trimEnd();
+  });
+  return [
+    ...each,
+    'all networks',
+    ...lines,
+    `fetched by: ${by.join(', ')}`,
+    `fetched by several: ${count(all.overlap.count)}`,
+    ...examples(all.overlap),
+    ...(missing.count > 0 ? ['left to another network, which does not have it:'] : []),
+    ...examples(all.lost.count > 0 ? all.lost : missing),
+    ok ? 'the numbers of all networks agree' : 'the numbers of all networks do NOT agree',
+    '',
+  ].join('\n');
+}
+
+function examples({ count: urls, examples: known }: UrlCount): string[] {
+  const shown = known.slice(0, examplesShownMax);
+  const more = urls - shown.length;
+  return [
+    ...shown.map((url) => printable(`  ${url}`)),
+    ...(more > 0 ? [`  and ${count(more)} more`] : []),
+  ];
+}
