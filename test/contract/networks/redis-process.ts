@@ -9,10 +9,15 @@ import os from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
 
+/** Another server, such as valkey-server, takes the place of Redis if REDIS_SERVER names it. */
+const named = process.env.REDIS_SERVER ?? '';
+const program = named === '' ? 'redis-server' : named;
+
 /** Why the tests cannot run; false if they can: as the option `skip` of a test. */
 export const withoutRedis: string | false = (() => {
+  if (named !== '') return false;
   try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
+    execFileSync(program, ['--version'], { stdio: 'ignore' });
     return false;
   } catch {
     return 'redis-server is not installed (Debian: apt install redis-server): nothing was tested';
@@ -58,16 +63,17 @@ export class RedisProcess {
   async start(...options: string[]): Promise<void> {
     if (options.length > 0) this.#options = options;
     const own = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory];
-    const child = spawn('redis-server', [...own, '--save', '', ...this.#options], {
+    const child = spawn(program, [...own, '--save', '', ...this.#options], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    await once(child, 'spawn');
     this.#process = child;
     let said = '';
     for await (const chunk of child.stdout!) {
       said += String(chunk);
       if (said.includes('eady to accept connections')) break;
     }
-    if (!said.includes('eady to accept connections')) throw new Error(`redis-server:\n${said}`);
+    if (!said.includes('eady to accept connections')) throw new Error(`${program}:\n${said}`);
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
