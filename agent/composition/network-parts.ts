@@ -1,7 +1,7 @@
 // Builds the part of an agent that shares the crawl with other networks (`dedup.mode: redis`), with a
 // connection to the Redis of each network. Nothing of it is loaded otherwise.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
@@ -64,7 +64,7 @@ export async function connectNetworks(
     new SharedNetworks({
       ...{ settings, agent, token: `${agent}.${inc}`, pools, store: store.networks!, ...more },
       onError: (error) => log.warn({ err: error }, 'the Redis of a network failed'),
-      sha256: (text) => createHash('sha256').update(text).digest(),
+      sha256: (text) => hash('sha256', text, 'buffer'),
       decide: (identity, verdict) => store.decide(identity, verdict),
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
     });

@@ -90,25 +90,28 @@ export class NetworkUrls {
     return row ? this.#ids.find(row.number, parts.key) : -1;
   }
 
-  /** The id of the URL if it has no verdict, or the page of another network is awaited; else null. */
+  /** The URL if it has no verdict, or the page of another network is awaited; else null. */
   undecided(identity: string): { row: HostRow; id: number } | null {
     const id = this.#idOf(identity);
     if (id < 0 || this.#s.undecided.get(id) === undefined) return null;
     return { row: this.#hosts.numbered(hostNumberOf(id)), id };
   }
 
-  accept(id: number): void {
-    this.#s.place.run(0, null, id);
+  /** False, without effect, if the URL has a verdict. */
+  accept(identity: string): boolean {
+    return this.#s.place.run(0, null, this.#idOf(identity)).changes > 0;
   }
 
-  postpone(id: number, network: string): void {
-    this.#s.place.run(CLAIMED_ELSEWHERE, network, id);
+  /** False, without effect, if the URL has a verdict. */
+  postpone(identity: string, network: string): boolean {
+    return this.#s.place.run(CLAIMED_ELSEWHERE, network, this.#idOf(identity)).changes > 0;
   }
 
   /** The URL is settled here. Pages that other networks have are not reported. */
   settled({ owned, host }: HostRow, id: number): void {
-    if (owned === 0 || this.#s.report.run(id).changes === 0) return;
-    const { key, state } = this.#s.row.get(id)!;
+    const settled = owned === 0 ? undefined : this.#s.report.get(id);
+    if (!settled) return;
+    const { key, state } = settled;
     const { reports } = this.#news;
     const kind = state === SKIPPED ? 'released' : 'finished';
     if (reports.length < NEWS_MAX) reports.push({ identity: identityOf(host, key), kind });
@@ -117,7 +120,7 @@ export class NetworkUrls {
 
   /** Whether the URL was given up unfetched here. */
   isGivenUp(identity: string): boolean {
-    return this.#s.row.get(this.#idOf(identity))?.state === SKIPPED;
+    return this.#s.state.get(this.#idOf(identity)) === SKIPPED;
   }
 
   unreported(max: number): UrlReport[] {
@@ -128,7 +131,8 @@ export class NetworkUrls {
   }
 
   reported(reports: readonly UrlReport[]): void {
-    for (const { identity } of reports) this.#s.reported.run(this.#idOf(identity));
+    const ids = reports.map(({ identity }) => this.#idOf(identity));
+    this.#s.reported.run(JSON.stringify(ids));
   }
 
   /** About `max` URLs of this agent's hosts that have ended or are queued here. */
@@ -165,20 +169,25 @@ function statements(db: Connection) {
       `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
     ),
     place: db.prepare<[number, string | null, number]>(
-      'UPDATE urls SET not_before = ?, reason = ? WHERE id = ?',
+      `UPDATE urls SET not_before = ?, reason = ?
+       WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
     ),
-    report: db.prepare<[number]>(`${REPORT} id = ? AND ${IS_OWN}`),
+    report: db.prepare<[number], { key: string; state: number }>(
+      `${REPORT} id = ? AND ${IS_OWN} RETURNING
+       (SELECT key FROM urls u WHERE u.id = unreported.id) AS key,
+       (SELECT state FROM urls u WHERE u.id = unreported.id) AS state`,
+    ),
     reportAll: db.prepare<[number, number]>(
       `${REPORT} id BETWEEN ? AND ? AND done > 0 AND ${IS_OWN}`,
     ),
-    row: db.prepare<[number], { key: string; state: number }>(
-      'SELECT key, state FROM urls WHERE id = ?',
-    ),
+    state: db.prepare<[number], number>('SELECT state FROM urls WHERE id = ?').pluck(),
     unreported: db.prepare<[number], NamedRow & { isFinished: number }>(
       `SELECT u.id, u.key, u.state < 3 AS isFinished FROM unreported r JOIN urls u ON u.id = r.id
        ORDER BY r.id LIMIT ?`,
     ),
-    reported: db.prepare<[number]>('DELETE FROM unreported WHERE id = ?'),
+    reported: db.prepare<[string]>(
+      'DELETE FROM unreported WHERE id IN (SELECT value FROM json_each(?))',
+    ),
     known: db.prepare<[number, number], NamedRow & { state: number }>(
       `SELECT id, key, state FROM urls WHERE id > ?
        AND (state IN (1, 2) OR (state = 0 AND not_before < ${ASKING})) ORDER BY id LIMIT ?`,

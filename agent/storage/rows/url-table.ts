@@ -23,6 +23,7 @@ import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from '../encoding/url
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 import type { Numbers } from '../tables/numbers.ts';
 import type { PageTable } from '../tables/page-table.ts';
+import type { NetworkUrls } from './network-urls.ts';
 import type { RefreshTable } from './refresh-table.ts';
 import type { RowTable } from './row-table.ts';
 
@@ -201,13 +202,15 @@ export class UrlTable {
   /** Has no effect on a URL that has a verdict. False: it was given up here meanwhile. */
   decide(identity: string, verdict: Verdict): boolean {
     const networks = this.#rows.networks!;
+    return this.#decided(identity, verdict, networks) || !networks.isGivenUp(identity);
+  }
+
+  #decided(identity: string, verdict: Verdict, networks: NetworkUrls): boolean {
+    if (verdict.kind === 'new') return networks.accept(identity);
+    if (!verdict.isFinal) return networks.postpone(identity, verdict.network);
     const found = networks.undecided(identity);
-    if (!found) return !networks.isGivenUp(identity);
-    const { row, id } = found;
-    if (verdict.kind === 'new') networks.accept(id);
-    else if (verdict.isFinal) this.#skip(row, id, `elsewhere ${verdict.network}`);
-    else networks.postpone(id, verdict.network);
-    return true;
+    if (found) this.#skip(found.row, found.id, `elsewhere ${verdict.network}`);
+    return found !== null;
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
