@@ -29,6 +29,8 @@ export interface PlainClusterOptions {
    * samples the main thread, which costs more.
    */
   readonly follow: 'agent' | 'counts' | 'profile';
+  /** Crawls by that many networks, each with `agents` agents, and their Redis; absent: by one, without. */
+  readonly shared?: { readonly networks: number; readonly redis: string; readonly batch: number };
 }
 
 /**
@@ -48,17 +50,13 @@ export async function crawlPlain(
     fs.mkdirSync(scratch);
     const server = await startServer(serverHere(), root, web.port, scratch);
     const load = loadNow();
-    const ids = Array.from({ length: options.agents }, (_, k) => `a${k + 1}`);
-    const file = path.join(directory, 'crawl.json');
-    const ports = await freePorts(ids.length);
-    fs.writeFileSync(file, JSON.stringify(plainConfig({ ...options, ports, seed: web.seed })));
-    const programs = ids.map((id) => {
+    const launches = await launchesOf(web, directory, options);
+    const programs = launches.map(({ file, id, report }) => {
       const { line, env, input } = launchedAgent(file, id);
-      const probed = { UBIRING_PROBE: path.join(directory, `${id}.json`) };
       return {
         command: [process.execPath, '--import', probe, ...line] as const,
         cwd: directory,
-        env: { ...env, ...probed, UBIRING_PROBE_FOLLOW: options.follow },
+        env: { ...env, UBIRING_PROBE: report, UBIRING_PROBE_FOLLOW: options.follow },
         input,
       };
     });
@@ -68,7 +66,7 @@ export async function crawlPlain(
     if (missing > 0 || used.failures.length > 0) {
       throw new Error([`${missing} pages are missing`, ...used.failures].join('\n'));
     }
-    const agents = ids.map((id) => readProbe(path.join(directory, `${id}.json`)));
+    const agents = launches.map(({ report }) => readProbe(report));
     const startCpuMs = agents.reduce((sum, one) => sum + (one.startCpuMs ?? 0), 0);
     return {
       ...{ agents, load, pages: web.size.pages, seconds: served.seconds },
@@ -77,6 +75,39 @@ export async function crawlPlain(
   } finally {
     remove();
   }
+}
+
+interface Launch {
+  /** The config. */
+  readonly file: string;
+  readonly id: string;
+  /** What the probe writes. */
+  readonly report: string;
+}
+
+/** The agents of all networks. Each network begins at a host of its own. */
+async function launchesOf(
+  web: PlainWeb,
+  directory: string,
+  options: PlainClusterOptions,
+): Promise<Launch[]> {
+  const { shared, agents } = options;
+  const names = Array.from({ length: shared?.networks ?? 1 }, (_, k) => `n${k + 1}`);
+  const launches: Launch[] = [];
+  for (const [k, network] of names.entries()) {
+    const file = path.join(directory, `${network}.json`);
+    const seed = `http://${web.addresses[k]}:${web.port}/`;
+    const config = plainConfig({ ...options, ports: await freePorts(agents), seed });
+    const networks = Object.fromEntries(names.map((name) => [name, shared?.redis]));
+    const dedup = { mode: 'redis', network, networks, batch: shared?.batch };
+    const dataDir = network;
+    const whole = { ...config, agent: { ...config.agent, dataDir }, ...(shared && { dedup }) };
+    fs.writeFileSync(file, JSON.stringify(whole));
+    for (const { id } of config.cluster.agents) {
+      launches.push({ file, id, report: path.join(directory, `${network}-${id}.json`) });
+    }
+  }
+  return launches;
 }
 
 /** Defaults, except for keys that make a crawl wait and those that are compared. */

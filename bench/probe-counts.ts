@@ -6,6 +6,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import fs from 'node:fs';
 import v8 from 'node:v8';
 import Database from 'better-sqlite3';
+import { RedisLink } from '../agent/networks/redis/redis-link.ts';
 
 /** Counts over the agent's whole run, unless a difference was taken. */
 export interface Counts {
@@ -19,6 +20,9 @@ export interface Counts {
   readonly syncs: number;
   /** TCP connections to web servers, without those to peers. */
   readonly connections: number;
+  /** Commands to the Redis of networks, and the turns in which some were sent to one of them. */
+  readonly redisCommands: number;
+  readonly roundTrips: number;
   /** Reads and writes of files, sockets and thread wake-ups, which depend on scheduling. */
   readonly reads: number;
   readonly writes: number;
@@ -31,12 +35,19 @@ export interface Counts {
 /** Starts to count. Call it before the agent opens its state. */
 export function countAll(): () => Counts {
   const sqlite = countStatements();
+  const redis = countRedis();
   const heap = new Allocations();
   let connections = 0;
   subscribe('net.client.socket', () => {
     connections++;
   });
-  return () => ({ ...sqlite, connections, ...systemCalls(), allocatedBytes: heap.bytes() });
+  return () => ({
+    ...sqlite,
+    ...redis,
+    connections,
+    ...systemCalls(),
+    allocatedBytes: heap.bytes(),
+  });
 }
 
 export function difference(all: Counts, before: Counts): Counts {
@@ -79,6 +90,26 @@ function countStatements() {
     if (level !== undefined) isFull = level === 'FULL';
     return pragma.apply(this, given);
   };
+  return counts;
+}
+
+/** Commands that are sent to a server in one turn of the event loop share a round trip. */
+function countRedis() {
+  const counts = { redisCommands: 0, roundTrips: 0 };
+  const open = new Set<unknown>();
+  const link = RedisLink.prototype as unknown as Record<'call' | 'run', Method>;
+  for (const name of ['call', 'run'] as const) {
+    const original = link[name];
+    link[name] = function (...given) {
+      counts.redisCommands++;
+      if (!open.has(this)) {
+        if (open.size === 0) setImmediate(() => open.clear());
+        open.add(this);
+        counts.roundTrips++;
+      }
+      return original.apply(this, given);
+    };
+  }
   return counts;
 }
 

@@ -1,0 +1,27 @@
+// The input and the result of each part of `networks.ts`.
+
+import type { Table } from './report.ts';
+
+export interface NetworksGiven {
+  /** Numbers of networks that crawl one web. */
+  readonly networks: readonly number[];
+  /** Agents of a network. */
+  readonly agents: number;
+  readonly hosts: number;
+  readonly pages: number;
+  readonly bytes: number;
+  readonly threads: number;
+  readonly batch: number;
+  readonly runs: number;
+  /** Digests in the pools whose memory is measured. */
+  readonly digests: number;
+}
+
+export interface NetworksPart {
+  readonly tables: readonly Table[];
+  /** SVG images. */
+  readonly charts: readonly string[];
+  /** Sentences about the bounds and whether they hold. */
+  readonly remarks: readonly string[];
+  readonly figures: unknown;
+}
