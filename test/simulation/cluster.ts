@@ -362,10 +362,16 @@ export class Cluster {
     }
   }
 
-  /** The agents that an agent knows, itself included; over the Kademlia overlay all that run. */
+  /**
+   * The agents that an agent knows, itself included; over the Kademlia overlay all that run and are
+   * in view of another agent.
+   */
   knownTo(id: AgentId): AgentId[] {
-    if (this.#o.kademlia) return this.living().map((agent) => agent.id);
-    return [id, ...this.snapshot(id).members.map((member) => member.id)];
+    const viewOf = (one: AgentId) => this.snapshot(one).members.map((member) => member.id);
+    if (!this.#o.kademlia) return [id, ...viewOf(id)];
+    const living = this.living().map((agent) => agent.id);
+    const inView = new Set([id, ...living.flatMap(viewOf)]);
+    return living.filter((one) => inView.has(one));
   }
 
   /** Public because `mutations.ts` removes a rule by changing the messages sent. */

@@ -3,6 +3,7 @@
 // not hold under some faults (docs/RELIABILITY.md).
 
 import { BOUNDS, type Bounds } from '../../agent/core/protocol/bounds.ts';
+import type { Effect } from '../../agent/core/protocol/effects.ts';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { Cluster, EPOCH, SUSPECT_MS } from './cluster.ts';
 import type { ClusterOptions } from './cluster-options.ts';
@@ -312,17 +313,15 @@ export function anyEnded({ cluster, away }: Plan): boolean {
 
 /**
  * Records joined agents that send heartbeats while their view is too small for the copies they must
- * make.
+ * make. Over the Kademlia overlay an agent with an empty view sends none.
  */
 export function watchForLoners(plan: Plan): void {
-  plan.cluster.watchers.push((agent: Running, effects) => {
-    for (const effect of effects) {
-      if (effect.type !== 'send' || effect.envelope.message.type !== 'HEARTBEAT') continue;
-      const { joined } = effect.envelope.message;
-      const isAlone = plan.cluster.snapshot(agent.id).members.length < plan.backups;
-      if (joined && isAlone && !plan.away.has(agent.id)) plan.loners.add(agent.id);
-      return;
-    }
+  const isHeartbeat = (effect: Effect) =>
+    effect.type === 'send' && effect.envelope.message.type === 'HEARTBEAT';
+  plan.cluster.watchers.push(({ id, core }: Running, effects) => {
+    if (!plan.cluster.isPartial && !effects.some(isHeartbeat)) return;
+    if (core.whereabouts.members().length >= plan.backups || plan.away.has(id)) return;
+    if (plan.cluster.snapshot(id).joined) plan.loners.add(id);
   });
 }
 
