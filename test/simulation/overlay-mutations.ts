@@ -11,8 +11,9 @@ import { Whereabouts } from '../../agent/core/membership/whereabouts.ts';
 import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
 import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
+import { FirstContacts } from '../../agent/kademlia/routing/first-contacts.ts';
 import { LeaderTree } from '../../agent/kademlia/tree/leader-tree.ts';
-import { calls, changeSent, replace, replaceIn, type Undo } from './undo.ts';
+import { calls, changeSent, replace, replaceIn, replaceRead, type Undo } from './undo.ts';
 
 /** The survey with the states of all agents changed. */
 function surveyed(change: (state: AgentState) => AgentState): Undo {
@@ -28,6 +29,17 @@ function surveyed(change: (state: AgentState) => AgentState): Undo {
 }
 
 export const OVERLAY_REMOVALS = {
+  // ---- rule 1
+  /** A region is complete although none of its members has answered. */
+  'regions-answered': () => [
+    replace(Neighbourhood.prototype, 'settle', (was) => {
+      return function (this: Neighbourhood) {
+        for (const { to, region } of this.questions())
+          this.answered(to, region, this.answerFor(region));
+        return was.call(this);
+      };
+    }),
+  ],
   // ---- rule 2
   /** A subtree beside a region counts as occupied by contacts that do not run any more. */
   'contacts-pinged': () => [replace(Neighbourhood.prototype, 'unwatched', () => function* () {})],
@@ -67,6 +79,11 @@ export const OVERLAY_REMOVALS = {
   ],
   /** Agents beside the way to a host never count. */
   'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
+  // ---- rule 6
+  /** An agent joins although its regions are not complete. */
+  'regions-before-join': () => [replace(KademliaOverlay.prototype, 'isReady', () => () => true)],
+  /** Any agent without members joins alone. */
+  'contacts-begin': () => [replaceRead(FirstContacts.prototype, 'mayBeginAlone', () => true)],
   // ---- rule 7
   /** The sender of URLs keeps to the agent that a look-up found, whatever that one answers. */
   'far-not-mine': () =>

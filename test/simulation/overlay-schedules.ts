@@ -90,8 +90,50 @@ function directiveGiven(): string[] {
   return ids.filter((id) => !c.snapshot(id).paused).map((id) => `${id} is not paused`);
 }
 
+/** An agent that is no contact starts while it reaches nobody, and later meets the others. */
+function strangerBegins(): string[] {
+  const ids = NAMES.slice(0, 9);
+  const [stranger, ...others] = ids;
+  const kademlia = { ...SIZES, contacts: others.slice(0, 2) };
+  const web = denseWeb(8, 60);
+  const c = new Cluster({ ids, web, seeds: [...web.keys()].slice(0, 8), kademlia });
+  for (const id of others) {
+    c.network.cut(stranger!, id);
+    c.network.cut(id, stranger!);
+  }
+  c.startAll();
+  c.run(5 * SUSPECT_MS);
+  c.network.heal();
+  c.runToEnd(200 * SUSPECT_MS);
+  return [...c.impolite(), ...missing(c.log, c.web.keys())];
+}
+
+/**
+ * Agents start while no answer about their regions arrives. What happens if they join nevertheless,
+ * the model shows (`one-answer`, `no-barrier`).
+ */
+function regionsUntold(): string[] {
+  const ids = NAMES.slice(0, 16);
+  const late = ids.slice(12);
+  const kademlia = { ...SIZES, contacts: ids.slice(0, 2) };
+  const web = denseWeb(20, 40);
+  const c = new Cluster({ ids, web, seeds: ['http://h0.test/p0'], kademlia, delayMs: 200 });
+  for (const id of ids.slice(0, 12)) c.start(id);
+  c.run(3 * SUSPECT_MS);
+  c.lose = (_, to, { type }) => type === 'REGION_TOLD' && late.includes(to);
+  for (const id of late) c.start(id);
+  c.run(3 * SUSPECT_MS);
+  const joined = late.filter((id) => c.snapshot(id).joined);
+  c.lose = () => false;
+  c.run(3 * SUSPECT_MS);
+  return [...joined.map((id) => `${id} joined, but was told of no region`), ...c.impolite()];
+}
+
 export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => string[]>>> = {
+  'regions-answered': regionsUntold,
   'contacts-pinged': halfCrashes,
+  'regions-before-join': regionsUntold,
+  'contacts-begin': strangerBegins,
   'waves-compared': workMoves,
   'directives-compared': directiveGiven,
 };
