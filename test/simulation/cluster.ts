@@ -362,16 +362,12 @@ export class Cluster {
     }
   }
 
-  /**
-   * The agents that an agent knows, itself included; over the Kademlia overlay all that run and are
-   * in view of another agent.
-   */
+  /** The agents that an agent knows, itself included; over Kademlia all that run in any view. */
   knownTo(id: AgentId): AgentId[] {
     const viewOf = (one: AgentId) => this.snapshot(one).members.map((member) => member.id);
     if (!this.#o.kademlia) return [id, ...viewOf(id)];
     const living = this.living().map((agent) => agent.id);
-    const inView = new Set([id, ...living.flatMap(viewOf)]);
-    return living.filter((one) => inView.has(one));
+    return living.filter((one) => one === id || living.some((by) => viewOf(by).includes(one)));
   }
 
   /** Public because `mutations.ts` removes a rule by changing the messages sent. */
