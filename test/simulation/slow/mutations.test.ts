@@ -32,7 +32,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'pages-counted': ['budgets', 522],
   'members-vouch': ['cuts', 2],
   'parted-after-lists': ['moves', 1],
-  'parted-alive': ['moves', 2],
+  'parted-alive': ['moves', 4],
   'spare-not-suspected': ['moves', 2],
   'lists-asked': ['moves', 3],
   'way-followed': ['moves', 2],
