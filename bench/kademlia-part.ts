@@ -1,7 +1,7 @@
 // The input and the result of each part of `kademlia.ts`.
 
 import { whole, wholes } from './flags.ts';
-import type { Table } from './report.ts';
+import type { PartResult } from './parts.ts';
 
 /** With the defaults of the config, except that a bench waits less for lost agents. */
 export const overlayFlags = {
@@ -34,17 +34,9 @@ export interface KademliaGiven {
   readonly seed: number;
 }
 
-export interface KademliaPart {
-  readonly tables: readonly Table[];
+export interface KademliaPart extends PartResult {
   /** SVG images. */
   readonly charts: readonly string[];
   /** Sentences about the bounds and whether they hold. */
   readonly remarks: readonly string[];
-  readonly figures: unknown;
-}
-
-/** `holds` or `missed`, as a sentence. */
-export function verdict(what: string, value: number, most: number, digits = 2): string {
-  const word = value <= most ? 'holds' : 'missed';
-  return `${what}: ${value.toFixed(digits)} (at most ${most.toFixed(digits)}: ${word}).`;
 }

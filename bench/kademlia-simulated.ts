@@ -5,9 +5,9 @@
 import { type Bare, bare, membersOf } from './kademlia-bare.ts';
 import { type Life, live } from './kademlia-cluster.ts';
 import type { SeenLookup } from './kademlia-lookups.ts';
-import { type KademliaGiven, type KademliaPart, verdict } from './kademlia-part.ts';
+import type { KademliaGiven, KademliaPart } from './kademlia-part.ts';
 import { balance } from './paper-measures.ts';
-import { progress, type Table } from './report.ts';
+import { progress, type Table, verdict } from './report.ts';
 
 /** What an agent of the larger cluster may cost over one of the smaller. */
 const growth = { from: 64, to: 1024, most: 1.3 };

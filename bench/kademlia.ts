@@ -10,13 +10,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { stackCharts } from './chart.ts';
-import { UsageError, whole, zeroOrOne } from './flags.ts';
+import { whole, zeroOrOne } from './flags.ts';
 import { churn } from './kademlia-churn.ts';
 import { cpu } from './kademlia-cpu.ts';
 import { joins } from './kademlia-joins.ts';
 import { type KademliaGiven, type KademliaPart, overlayFlags, sizeFlags } from './kademlia-part.ts';
 import { simulated } from './kademlia-simulated.ts';
 import { threads } from './kademlia-threads.ts';
+import { type Parts, runParts } from './parts.ts';
 import { command, type Report } from './report.ts';
 
 const flags = {
@@ -30,34 +31,14 @@ const flags = {
   ...{ runs: 1, seed: whole(1, 0), write: zeroOrOne(0) },
 };
 
-const parts: Readonly<
-  Record<string, (given: KademliaGiven) => KademliaPart | Promise<KademliaPart>>
-> = { threads, joins, cpu, simulated, churn };
+const parts: Parts<KademliaGiven, KademliaPart> = { threads, joins, cpu, simulated, churn };
 
 await command('kademlia', flags, async (given): Promise<Report> => {
-  const done: Record<string, KademliaPart> = {};
-  for (const name of chosen(given.part)) {
-    const part = await parts[name]?.(given);
-    if (part !== undefined) done[name] = part;
-  }
-  const all = Object.values(done);
-  const charts = all.flatMap((part) => part.charts);
+  const { done, report } = await runParts(parts, ['part', given.part], given);
+  const charts = done.flatMap((part) => part.charts);
   if (given.write === 1 && charts.length > 0) {
     const svg = stackCharts('The Kademlia overlay', charts);
     fs.writeFileSync(path.join(import.meta.dirname, '../docs/kademlia.svg'), svg);
   }
-  return {
-    tables: all.flatMap(({ tables }) => tables),
-    remarks: all.flatMap(({ remarks }) => remarks),
-    figures: Object.fromEntries(Object.entries(done).map(([name, { figures }]) => [name, figures])),
-  };
+  return report;
 });
-
-function chosen(part: string): readonly string[] {
-  if (part === '') return Object.keys(parts);
-  const names = part.split(',');
-  const unknown = names.find((name) => !Object.hasOwn(parts, name));
-  if (unknown === undefined) return names;
-  const known = Object.keys(parts).join(', ');
-  throw new UsageError(`--part ${part}: there is no part ${unknown}; there are ${known}`);
-}

@@ -4,12 +4,13 @@
 import path from 'node:path';
 import { type CrawlFigures, costPerPage, cpuPerPage } from './crawl-figures.ts';
 import { temporaryDirectory } from './leftovers.ts';
-import type { NetworksGiven, NetworksPart } from './networks-part.ts';
+import type { NetworksGiven } from './networks-part.ts';
+import type { PartResult } from './parts.ts';
 import { crawlPlain } from './plain-cluster.ts';
 import { linksPerPage, PlainWeb } from './plain-web.ts';
 import { freePort } from './ports.ts';
 import { RedisServer, type RedisUse } from './redis-server.ts';
-import { progress } from './report.ts';
+import { progress, verdict } from './report.ts';
 import { figureText, ratios, spread, spreadText } from './sample.ts';
 
 /** Links of a page to random pages of all hosts. */
@@ -28,7 +29,7 @@ interface Series {
   readonly crawls: Crawl[];
 }
 
-export async function cost(given: NetworksGiven): Promise<NetworksPart> {
+export async function cost(given: NetworksGiven): Promise<PartResult> {
   const { hosts, pages, bytes: bodyBytes, runs } = given;
   const all = given.networks.flatMap((networks) =>
     (['none', 'redis'] as const).map((mode): Series => ({ networks, mode, crawls: [] })),
@@ -114,8 +115,8 @@ function partOf(all: readonly Series[], { agents, pages, runs, batch }: Networks
     if (one.mode === 'none') return [];
     const trips = spread(one.crawls.map(({ figures }) => costPerPage(figures).roundTrips)).median;
     return [
-      verdict(`${titleOf(one)}: CPU over none`, spread(overNone(one, all)).median, targets.cpu),
-      verdict(`${titleOf(one)}: round trips a page`, trips, targets.roundTrips),
+      verdict(`${titleOf(one)}: CPU over none`, spread(overNone(one, all)).median, targets.cpu, 3),
+      verdict(`${titleOf(one)}: round trips a page`, trips, targets.roundTrips, 3),
     ];
   });
   const title =
@@ -125,10 +126,5 @@ function partOf(all: readonly Series[], { agents, pages, runs, batch }: Networks
     ...['', 'CPU ms', 'over none', 'statements', 'KB allocated', 'commands', 'round trips'],
     ...['bytes', 'Redis CPU ms', 'loads'],
   ];
-  return { tables: [{ title, columns, rows }], charts: [], remarks, figures: all };
-}
-
-function verdict(what: string, value: number, most: number): string {
-  const word = value <= most ? 'holds' : 'missed';
-  return `${what}: ${value.toFixed(3)} (at most ${most}: ${word}).`;
+  return { tables: [{ title, columns, rows }], remarks, figures: all };
 }

@@ -1,16 +1,19 @@
 // The memory of the pools: URLs are claimed and then finished, as by a network, and Redis tells its
 // memory.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { digestOf } from '../agent/networks/digests.ts';
 import { openPools } from '../agent/networks/redis/redis-pools.ts';
-import type { NetworksGiven, NetworksPart } from './networks-part.ts';
+import type { NetworksGiven } from './networks-part.ts';
+import type { PartResult } from './parts.ts';
 import { RedisServer } from './redis-server.ts';
 
 /** Digests of a frame, as many as a config allows. */
 const frameMax = 10_000;
 const million = 1_000_000;
+const sha256 = (text: string) => hash('sha256', text, 'buffer');
 
-export async function memory({ digests }: NetworksGiven): Promise<NetworksPart> {
+export async function memory({ digests }: NetworksGiven): Promise<PartResult> {
   const server = await RedisServer.start();
   const options = { crawl: 'bench', network: 'n1', url: server.url, timeoutMs: 60_000 };
   const { pools, ready } = await openPools({ ...options, environment: {} });
@@ -39,7 +42,7 @@ export async function memory({ digests }: NetworksGiven): Promise<NetworksPart> 
         ((bytes * million) / 1e6).toFixed(0),
       ]),
     };
-    return { tables: [table], charts: [], remarks: [], figures };
+    return { tables: [table], remarks: [], figures };
   } finally {
     pools.close();
     await server.stop();
@@ -49,12 +52,6 @@ export async function memory({ digests }: NetworksGiven): Promise<NetworksPart> 
 function* framesOf(count: number): Generator<string[]> {
   for (let first = 0; first < count; first += frameMax) {
     const length = Math.min(frameMax, count - first);
-    yield Array.from({ length }, (_, k) =>
-      createHash('sha256')
-        .update(`${first + k}`)
-        .digest()
-        .subarray(0, 16)
-        .toString('base64url'),
-    );
+    yield Array.from({ length }, (_, k) => digestOf(`${first + k}`, sha256));
   }
 }

@@ -1,6 +1,4 @@
-// The input and the result of each part of `networks.ts`.
-
-import type { Table } from './report.ts';
+// The input of each part of `networks.ts`.
 
 export interface NetworksGiven {
   /** Numbers of networks that crawl one web. */
@@ -15,13 +13,4 @@ export interface NetworksGiven {
   readonly runs: number;
   /** Digests in the pools whose memory is measured. */
   readonly digests: number;
-}
-
-export interface NetworksPart {
-  readonly tables: readonly Table[];
-  /** SVG images. */
-  readonly charts: readonly string[];
-  /** Sentences about the bounds and whether they hold. */
-  readonly remarks: readonly string[];
-  readonly figures: unknown;
 }

@@ -6,7 +6,7 @@
 import { UsageError, whole, wholes } from './flags.ts';
 import { cost } from './networks-cost.ts';
 import { memory } from './networks-memory.ts';
-import type { NetworksGiven, NetworksPart } from './networks-part.ts';
+import { runParts } from './parts.ts';
 import { command, type Report } from './report.ts';
 
 const flags = {
@@ -17,34 +17,10 @@ const flags = {
   ...{ batch: whole(500, 1, 10_000), digests: 200_000 },
 };
 
-const parts: Readonly<Record<string, (given: NetworksGiven) => Promise<NetworksPart>>> = {
-  cost,
-  memory,
-};
-
 await command('networks', flags, async (given): Promise<Report> => {
   if (given.pages % given.hosts !== 0) {
     const { pages, hosts } = given;
     throw new UsageError(`--pages ${pages} --hosts ${hosts}: pages must be a multiple of hosts`);
   }
-  const done: Record<string, NetworksPart> = {};
-  for (const name of chosen(given.part)) {
-    const part = await parts[name]?.(given);
-    if (part !== undefined) done[name] = part;
-  }
-  const all = Object.values(done);
-  return {
-    tables: all.flatMap(({ tables }) => tables),
-    remarks: all.flatMap(({ remarks }) => remarks),
-    figures: Object.fromEntries(Object.entries(done).map(([name, { figures }]) => [name, figures])),
-  };
+  return (await runParts({ cost, memory }, ['part', given.part], given)).report;
 });
-
-function chosen(part: string): readonly string[] {
-  if (part === '') return Object.keys(parts);
-  const names = part.split(',');
-  const unknown = names.find((name) => !Object.hasOwn(parts, name));
-  if (unknown === undefined) return names;
-  const known = Object.keys(parts).join(', ');
-  throw new UsageError(`--part ${part}: there is no part ${unknown}; there are ${known}`);
-}

@@ -1,7 +1,7 @@
 // The input and the result of each part of `paper.ts`.
 
 import { barChart, stackCharts } from './chart.ts';
-import type { Table } from './report.ts';
+import type { PartResult } from './parts.ts';
 
 export interface PaperGiven {
   /** Hosts of each agent. */
@@ -24,10 +24,8 @@ export interface PaperChart {
   }[];
 }
 
-export interface Part {
-  readonly tables: readonly Table[];
+export interface Part extends PartResult {
   readonly charts: readonly PaperChart[];
-  readonly figures: unknown;
 }
 
 /** All charts as one SVG image. */

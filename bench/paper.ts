@@ -7,13 +7,14 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { UsageError, whole, zeroOrOne } from './flags.ts';
+import { whole, zeroOrOne } from './flags.ts';
 import { paperBalance } from './paper-balance.ts';
 import { source } from './paper-claims.ts';
 import { communication } from './paper-communication.ts';
 import { coverage } from './paper-coverage.ts';
 import { chartsOf, type PaperGiven, type Part } from './paper-part.ts';
 import { speed } from './paper-speed.ts';
+import { type Parts, runParts } from './parts.ts';
 import { command, type Report } from './report.ts';
 
 const flags = {
@@ -26,36 +27,14 @@ const flags = {
   ...{ runs: 1, write: zeroOrOne(0) },
 };
 
-const parts: Readonly<Record<string, (given: PaperGiven) => Part | Promise<Part>>> = {
-  coverage,
-  communication,
-  balance: paperBalance,
-  speed,
-};
+const parts: Parts<PaperGiven, Part> = { coverage, communication, balance: paperBalance, speed };
 
 await command('paper', flags, async (given): Promise<Report> => {
-  const done: Record<string, Part> = {};
-  for (const name of chosen(given.only)) {
-    const part = await parts[name]?.(given);
-    if (part !== undefined) done[name] = part;
-  }
-  const all = Object.values(done);
+  const { done, report } = await runParts(parts, ['only', given.only], given);
   if (given.write === 1) {
-    const svg = chartsOf(all.flatMap(({ charts }) => charts));
+    const svg = chartsOf(done.flatMap(({ charts }) => charts));
     fs.writeFileSync(path.join(import.meta.dirname, '../docs/paper.svg'), svg);
   }
-  return {
-    tables: all.flatMap(({ tables }) => tables),
-    remarks: [`Published: ${source}. λ: links of a page to other hosts, n: agents.`],
-    figures: Object.fromEntries(Object.entries(done).map(([name, { figures }]) => [name, figures])),
-  };
+  const published = `Published: ${source}. λ: links of a page to other hosts, n: agents.`;
+  return { ...report, remarks: [published] };
 });
-
-function chosen(only: string): readonly string[] {
-  if (only === '') return Object.keys(parts);
-  const names = only.split(',');
-  const unknown = names.find((name) => !Object.hasOwn(parts, name));
-  if (unknown === undefined) return names;
-  const known = Object.keys(parts).join(', ');
-  throw new UsageError(`--only ${only}: there is no part ${unknown}; there are ${known}`);
-}

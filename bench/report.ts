@@ -97,3 +97,9 @@ export function replaceSection(page: string, name: string, text: string): string
   if (from < 0 || to < from) throw new Error(`no section ${name}`);
   return `${page.slice(0, from + first.length)}\n${text}\n\n${page.slice(to)}`;
 }
+
+/** `holds` or `missed`, as a sentence. */
+export function verdict(what: string, value: number, most: number, digits = 2): string {
+  const word = value <= most ? 'holds' : 'missed';
+  return `${what}: ${value.toFixed(digits)} (at most ${most.toFixed(digits)}: ${word}).`;
+}

@@ -1,4 +1,4 @@
-// The passwords of Redis, from the environment, a file or a URL, appear in no output and in no file.
+// The passwords of Redis, from the environment or a URL, appear in no output and in no file.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

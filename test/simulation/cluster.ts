@@ -367,7 +367,8 @@ export class Cluster {
     const viewOf = (one: AgentId) => this.snapshot(one).members.map((member) => member.id);
     if (!this.#o.kademlia) return [id, ...viewOf(id)];
     const living = this.living().map((agent) => agent.id);
-    return living.filter((one) => one === id || living.some((by) => viewOf(by).includes(one)));
+    const inView = new Set([id, ...living.flatMap(viewOf)]);
+    return living.filter((one) => inView.has(one));
   }
 
   /** Public because `mutations.ts` removes a rule by changing the messages sent. */

@@ -109,8 +109,8 @@ function strangerBegins(): string[] {
 }
 
 /**
- * Agents start while no answer about their regions arrives. What happens if they join nevertheless,
- * the model shows (`one-answer`, `no-barrier`).
+ * Agents start, and every answer about their regions is lost: they must not join. The model
+ * (`one-answer`, `no-barrier`) shows the harm of a join without these answers.
  */
 function regionsUntold(): string[] {
   const ids = NAMES.slice(0, 16);

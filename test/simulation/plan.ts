@@ -319,6 +319,7 @@ export function watchForLoners(plan: Plan): void {
   const isHeartbeat = (effect: Effect) =>
     effect.type === 'send' && effect.envelope.message.type === 'HEARTBEAT';
   plan.cluster.watchers.push(({ id, core }: Running, effects) => {
+    if (plan.loners.has(id)) return;
     if (!plan.cluster.isPartial && !effects.some(isHeartbeat)) return;
     if (core.whereabouts.members().length >= plan.backups || plan.away.has(id)) return;
     if (plan.cluster.snapshot(id).joined) plan.loners.add(id);

@@ -8,6 +8,7 @@ import { type AuditedCrawl, auditCrawl } from './audit-crawl.ts';
 import { addNetworks, mismatchOf, type Network } from './audit-networks.ts';
 import { networksText } from './audit-networks-text.ts';
 import { auditText } from './audit-report.ts';
+import { DamagedFile } from './audit-walk.ts';
 
 type AuditFlags = CommonFlags & { readonly json?: boolean };
 
@@ -58,6 +59,9 @@ async function auditNetworks(paths: readonly string[], flags: AuditFlags): Promi
     if (flags.json) await print(`${JSON.stringify(together)}\n`);
     else await print(networksText(together));
     return together.ok ? 0 : 1;
+  } catch (error) {
+    if (error instanceof DamagedFile) return refuse([error.message]);
+    throw error;
   } finally {
     close(networks);
   }

@@ -20,7 +20,11 @@ export function networksText({ ok, networks, all }: NetworksAudit): string {
     ['  + queued', queued, all.open > 0 ? `${count(all.open)} awaited from another network` : ''],
     ['  + skipped', skipped, ''],
     ['  + failed', failed, ''],
-    ['  + outside', outside, outside > 0 ? `left to networks without config: ${left}` : ''],
+    [
+      '  + outside',
+      outside,
+      outside > 0 ? `left to networks without config: ${left.join(', ')}` : '',
+    ],
     ['  + missing', missing.count, lost],
   ];
   const width = Math.max(...rows.map(([, value]) => count(value).length));

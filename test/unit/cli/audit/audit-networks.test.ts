@@ -111,12 +111,19 @@ test('audit of networks: a URL that waits for another network is queued and open
 });
 
 test('audit of networks: counts URLs left to networks that are not among the files', () => {
-  const { ok, all } = addNetworks([
-    networkOf('berlin', true, { a: [3, 'elsewhere rome'], b: [3, 'elsewhere rome'] }),
+  const together = addNetworks([
+    networkOf('berlin', true, {
+      ...{ a: [3, 'elsewhere rome'], b: [3, 'elsewhere rome'], c: [3, 'elsewhere oslo'] },
+    }),
     networkOf('paris', true, { b: [1] }),
   ]);
-  assert.deepEqual([ok, all.outside, all.done, all.missing.count], [true, 1, 1, 0]);
-  assert.deepEqual(all.leftOutside, { rome: 1 });
+  const { ok, all } = together;
+  assert.deepEqual([ok, all.outside, all.done, all.missing.count], [true, 2, 1, 0]);
+  assert.deepEqual(all.leftOutside, { rome: 1, oslo: 1 });
+  assert.match(
+    networksText(together),
+    /outside +2 {2}left to networks without config: rome 1, oslo 1\n/,
+  );
 });
 
 test('audit of networks: the configs must be of different networks of one crawl', () => {
