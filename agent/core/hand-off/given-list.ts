@@ -31,6 +31,11 @@ export interface GivenList {
   total: number;
 }
 
+/** Whether the list has the host, which is neither handed over nor withdrawn. */
+export function hasOpen({ pending, withdrawn }: GivenList, host: Host): boolean {
+  return pending.has(host) && !withdrawn.has(host);
+}
+
 /** Hosts read some at a time, and which of them go on the list. */
 export interface ListSource {
   readonly walk: { take(max: number): readonly Host[]; readonly isOver: boolean };

@@ -11,7 +11,7 @@ import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Host, Incarnation, Message, YieldItem } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
-import { GivenHosts, type GivenList, type ListSource } from './given-list.ts';
+import { GivenHosts, type GivenList, hasOpen, type ListSource } from './given-list.ts';
 import { OwedLists } from './owed-lists.ts';
 
 type List = Extract<Message, { type: 'LIST' }>;
@@ -369,13 +369,12 @@ export class HandOff implements Part {
 
   /** Whether the host is on an unfinished list to that member, or may still be added to one. */
   isGiving(host: Host, to: AgentId): boolean {
-    return this.#given
-      .values()
-      .some((list) => list.to === to && (!list.source.walk.isOver || list.pending.has(host)));
+    const lists = this.#given.values().filter((list) => list.to === to);
+    return lists.some((list) => !list.source.walk.isOver || hasOpen(list, host));
   }
 
   isListed(host: Host): boolean {
-    return this.#given.values().some((list) => list.pending.has(host));
+    return this.#given.values().some((list) => hasOpen(list, host));
   }
 
   /**

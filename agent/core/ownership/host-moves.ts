@@ -281,16 +281,19 @@ export class HostMoves implements Part {
         replication.changed(host);
         requeues.received(host);
         if (store.queuedOf(host) > 0) visits.schedule(host);
-      } else if (order[0] && !this.#hasPlace(host, order)) {
+      } else if (order[0] && this.#mustList(host, order)) {
         append(misplaced, order[0], host);
       }
     }
     for (const [owner, hosts] of misplaced) handOff.give(owner, hosts, now);
   }
 
-  /** Whether rows of the host may stay here, or are being handed over already. */
-  #hasPlace(host: Host, order: readonly AgentId[]): boolean {
-    return this.#leaving || order.includes(this.#p.settings.id) || this.#p.handOff.isListed(host);
+  /** Whether the owner must get the rows of the host, and no list to it has the host. */
+  #mustList(host: Host, order: readonly AgentId[]): boolean {
+    const { settings, handOff, settlement } = this.#p;
+    if (this.#leaving || handOff.isListed(host)) return false;
+    // The list may have been withdrawn while the owner was unknown.
+    return !order.includes(settings.id) || settlement.isNeeded(host);
   }
 }
 
