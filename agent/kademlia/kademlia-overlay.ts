@@ -40,6 +40,7 @@ import { RoutingTable } from './routing/routing-table.ts';
 import { LeaderTree } from './tree/leader-tree.ts';
 
 type RegionTold = Extract<RegionMessage, { type: 'REGION_TOLD' }>;
+type RegionPlace = Pick<RegionTold, 'key' | 'length'>;
 
 export interface KademliaSettings extends FirstContactsOptions {
   readonly self: Contact;
@@ -72,7 +73,7 @@ const TO_PING_MAX = 512;
 interface Known {
   readonly card: MemberCard;
   readonly identifiers: readonly Key[];
-  /** Empty until its first heartbeat. */
+  /** Empty until its first heartbeat, like `complete`. */
   regions: readonly number[];
   complete: readonly number[];
   /** Whether the member must know this agent, as it last said. */
@@ -149,8 +150,8 @@ export class KademliaOverlay implements Overlay {
   }
 
   #hasContactIn(region: Prefix): boolean {
-    const isIn = (contact: Contact) => hasAny(this.#s.identifiersOf(contact), region);
-    return !this.#table.isEmpty(region) || [...this.#toPing.contacts()].some(isIn);
+    if (!this.#table.isEmpty(region)) return true;
+    return this.#toPing.contacts().some((one) => hasAny(this.#s.identifiersOf(one), region));
   }
 
   // ---- members
@@ -250,10 +251,9 @@ export class KademliaOverlay implements Overlay {
   isNamed(card: MemberCard, now: Instant): boolean {
     if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
     if (!this.#counts(card, now)) return false;
-    const identifiers = this.#s.identifiersOf(card);
     // It will be named again.
     if (this.#toGreet.isFull && !this.#toGreet.has(card.id)) return false;
-    if (!this.#hood.named(card.id, identifiers)) {
+    if (!this.#hood.named(card.id, this.#s.identifiersOf(card))) {
       this.#pingLater(card, now);
       return false;
     }
@@ -270,20 +270,18 @@ export class KademliaOverlay implements Overlay {
   // ---- messages
 
   onRegion(from: Watched, message: RegionMessage, now: Instant): Message | null {
-    if (message.type === 'REGION_ASK') return this.#tellRegion(from, message);
+    if (message.type === 'REGION_ASK') return this.#tellRegion(from, message, now);
     this.#hearRegion(from, message, now);
     return null;
   }
 
-  #tellRegion(from: Watched, { key, length }: Pick<RegionTold, 'key' | 'length'>): RegionTold {
+  #tellRegion(from: Watched, { key, length }: RegionPlace, now: Instant): RegionTold {
     const region = prefixOf(BigInt(`0x${key}`), length);
     const others = this.known().filter(({ id }) => id !== from.card.id);
     const agents = namesFor(region, others, this.#s.identifiersOf);
-    const { empty } = this.#hood.answerFor(region);
-    return {
-      ...{ type: 'REGION_TOLD', key, length, agents },
-      empty: empty.map((isEmpty) => (isEmpty ? '1' : '0')).join(''),
-    };
+    this.#table.named(agents, now.mono);
+    const levels = this.#hood.answerFor(region).empty.map((isEmpty) => (isEmpty ? '1' : '0'));
+    return { type: 'REGION_TOLD', key, length, agents, empty: levels.join('') };
   }
 
   #hearRegion(from: Watched, { key, length, agents, empty }: RegionTold, now: Instant): void {
@@ -291,16 +289,16 @@ export class KademliaOverlay implements Overlay {
     // Agents may be left out. The question is asked again.
     if (this.#toGreet.isFull || !agents.every((card) => this.#counts(card, now))) return;
     const region = prefixOf(BigInt(`0x${key}`), length);
-    const answer = { empty: Array.from({ length }, (_, level) => empty[level] === '1') };
-    this.#hood.answered(from.card.id, region, answer);
+    const isEmpty = Array.from({ length }, (_, level) => empty[level] === '1');
+    this.#hood.answered(from.card.id, region, { empty: isEmpty });
   }
 
   /** The members and contacts. */
   known(): MemberCard[] {
     // A member may wait for a place in a bucket.
-    const all = new Map(this.#table.contacts().map((contact) => [contact.id, contact]));
-    for (const { card } of this.#known.values()) all.set(card.id, contactOf(card));
-    return [...all.values()].map((contact) => cardOf(contact));
+    const all = new Map(this.#table.contacts().map((contact) => [contact.id, cardOf(contact)]));
+    for (const { card } of this.#known.values()) all.set(card.id, cardOf(card));
+    return [...all.values()];
   }
 
   onContact({ id, inc }: Sender, message: ContactMessage, now: Instant): Message | null {
@@ -317,6 +315,7 @@ export class KademliaOverlay implements Overlay {
         return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
       case 'FIND_NODE': {
         const agents = this.#nearestTo(BigInt(`0x${message.key}`), id);
+        this.#table.named(agents, now.mono);
         return { type: 'FOUND_NODES', key: message.key, agents, ...this.#aboutMe() };
       }
       case 'FOUND_NODES': {

@@ -66,7 +66,7 @@ export class Hearsay {
   }
 
   /** One contact of each agent. */
-  *contacts(): Iterable<Contact> {
+  *contacts(): Generator<Contact> {
     for (const { contacts } of this.#named.values()) yield contacts[0]!;
   }
 

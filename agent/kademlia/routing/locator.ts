@@ -1,7 +1,7 @@
 // Finds the owners of hosts that are not in this agent's neighbourhood, by look-ups of the hosts'
 // keys. A look-up never decides who owns a host: it finds the agent to which URLs are sent, and that
 // agent decides. Results are kept until their agent says that the host is not its own. So a look-up of
-// a host may end early, when a few of the nearest agents have answered: agents near a key know each
+// a host ends when the nearest agent has answered and named no nearer one: agents near a key know each
 // other. Only if the result was wrong, the next one asks as many agents as the paper does.
 
 import type { Key, Sha1 } from '../../../assignment/identifiers.ts';
@@ -184,7 +184,7 @@ export class Locator {
     const lookup = new Lookup({
       ...{ key, self: self.id, identifiersOf, bucketSize, concurrency, timeoutMs },
       start: this.#s.nearest(key),
-      wanted: this.#isQuick(host) ? Math.min(concurrency, bucketSize) : bucketSize,
+      wanted: this.#isQuick(host) ? 1 : bucketSize,
       purpose: 'node',
     });
     this.#running.set(key, { host, key, lookup, cards: new Map(), named: new Map() });

@@ -50,9 +50,9 @@ export class RoutingTable {
   readonly #index = new IdentifierIndex<SeenAgent>();
   /**
    * Agents to ping, and when the ping was sent; null: not yet. Filled when a full bucket meets a
-   * new agent and by `verify`, emptied by `seen` and `failed`. Bound: the number of agents; a bucket
-   * usually has one at a time, because its least recently seen contact changes only when that is
-   * answered.
+   * new agent, by `named` and by `verify`, emptied by `seen` and `failed`. Bound: the number of
+   * agents; a full bucket has one at a time, because its least recently seen contact changes only
+   * when that is answered.
    */
   readonly #pings = new Map<string, number | null>();
 
@@ -122,8 +122,21 @@ export class RoutingTable {
     const { pingTimeoutMs } = this.#o;
     if (silentMs < pingTimeoutMs) return;
     const count = silentMs < SILENT_TIMEOUTS * pingTimeoutMs ? 1 : VERIFIED_MAX;
-    for (const { contact } of known.slice(0, count)) {
-      if (!this.#pings.has(contact.id)) this.#pings.set(contact.id, null);
+    for (const { contact } of known.slice(0, count)) this.#ping(contact.id);
+  }
+
+  #ping(id: string): void {
+    if (!this.#pings.has(id)) this.#pings.set(id, null);
+  }
+
+  /**
+   * These agents are named to others, which take them for running. Pings those that have been silent
+   * for `pingAfterMs`.
+   */
+  named(agents: Iterable<Pick<Contact, 'id'>>, now: number): void {
+    for (const { id } of agents) {
+      const agent = this.#agents.get(id);
+      if (agent && now - agent.seenMs >= this.#o.pingAfterMs) this.#ping(id);
     }
   }
 
@@ -262,9 +275,7 @@ export class RoutingTable {
       this.#pings.delete(dropped.contact.id);
     }
     const { contact, seenMs } = bucket.leastRecentlySeen!;
-    if (now - seenMs >= this.#o.pingAfterMs && !this.#pings.has(contact.id)) {
-      this.#pings.set(contact.id, null);
-    }
+    if (now - seenMs >= this.#o.pingAfterMs) this.#ping(contact.id);
   }
 
   #maySplit({ prefix }: Bucket): boolean {

@@ -305,6 +305,29 @@ describe('agents outside the view', () => {
     );
   });
 
+  it('are pinged when they are named after a long silence, and dropped without an answer', () => {
+    const { overlay } = joined();
+    const ping: ContactMessage = {
+      ...{ type: 'PING', capacity: 1, address: '11:1', fingerprintHash: 'same', answer: true },
+    };
+    overlay.onContact({ id: '11', inc: 1 }, ping, ZERO);
+    const named = (at: number) => {
+      const answer = overlay.onContact({ id: '01', inc: 1 }, find(hexOf('1')), instant(at));
+      return answer?.type === 'FOUND_NODES' && answer.agents.some(({ id }) => id === '11');
+    };
+    const pinged = (at: number) =>
+      overlay.pump(instant(at)).pings.some(({ to, message }) => {
+        return to.id === '11' && message.type === 'PING';
+      });
+    const late = 30 * heartbeatMs;
+    assert.equal(named(late - 1), true);
+    assert.equal(pinged(late - 1), false);
+    assert.equal(named(late), true);
+    assert.equal(pinged(late), true);
+    overlay.pump(instant(late + suspectAfterMs));
+    assert.equal(named(late + suspectAfterMs), false);
+  });
+
   it('are asked for the agents nearest to this one: the first member, and all after the join', () => {
     const { overlay } = overlayOf(['1']);
     const asked = (at: number) =>
