@@ -94,7 +94,8 @@ class WatchedCluster extends Cluster {
 
 export function live(given: KademliaGiven, agents: number): Life {
   const { ids, neighbourhood, bucket: bucketSize, backups, seed } = given;
-  const size = { agents, hosts: given.hosts, pages: given.pages, links: 2, backups, seed };
+  const { hosts, pages, partners } = given;
+  const size = { agents, hosts, pages, partners, links: 2, backups, seed };
   const names = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
   const contacts = names.slice(0, contactCount);
   const plan = { contacts, ids, neighbourhood, bucketSize };

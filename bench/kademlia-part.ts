@@ -16,6 +16,8 @@ export const sizeFlags = {
   whole: whole(1024, 0, 20_000),
   /** Hosts of each simulated agent, and pages of each host. */
   ...{ hosts: whole(2, 1, 100), pages: whole(6, 2, 1000) },
+  /** Hosts to which the pages of one host link; 0: any. */
+  partners: whole(0, 0, 1000),
 };
 
 export interface KademliaGiven {
@@ -23,6 +25,7 @@ export interface KademliaGiven {
   readonly whole: number;
   readonly hosts: number;
   readonly pages: number;
+  readonly partners: number;
   readonly ids: number;
   readonly neighbourhood: number;
   readonly bucket: number;

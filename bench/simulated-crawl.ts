@@ -26,6 +26,8 @@ export interface SimulatedSize {
   readonly pages: number;
   /** Links from each page to pages of any host. */
   readonly links: number;
+  /** Number of hosts to which the pages of one host link so; 0, the default: any. */
+  readonly partners?: number;
   /** Links from each page to pages of its own host; none by default. */
   readonly nearLinks?: number;
   readonly backups: number;
@@ -134,11 +136,12 @@ export function simulate(size: SimulatedSize): Simulated {
   };
 }
 
-/** Hosts in a binary tree, the pages of each in a chain, and random links to any host or its own. */
+/** Hosts in a binary tree, the pages of each in a chain, and random links to others or its own. */
 export function linkedWeb({
   agents,
   pages,
   links,
+  partners = 0,
   nearLinks = 0,
   seed,
   ...size
@@ -146,8 +149,11 @@ export function linkedWeb({
   const random = new Random(seed);
   const hosts = agents * size.hosts;
   const page = (h: number, p: number) => `http://h${h}.test/p${p}`;
+  const anyHost = () => random.whole(0, hosts - 1);
   const web = new Map<string, string[]>();
   for (let h = 0; h < hosts; h++) {
+    const others = Array.from({ length: partners }, anyHost);
+    const other = () => (partners > 0 ? random.pick(others) : anyHost());
     for (let p = 0; p < pages; p++) {
       const named: string[] = [];
       if (p + 1 < pages) named.push(page(h, p + 1));
@@ -155,7 +161,7 @@ export function linkedWeb({
         if (p === 0 && next < hosts) named.push(page(next, 0));
       }
       for (let x = 0; x < links; x++) {
-        named.push(page(random.whole(0, hosts - 1), random.whole(0, pages - 1)));
+        named.push(page(other(), random.whole(0, pages - 1)));
       }
       for (let x = 0; x < nearLinks; x++) named.push(page(h, random.whole(0, pages - 1)));
       web.set(page(h, p), named);
