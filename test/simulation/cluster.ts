@@ -122,8 +122,7 @@ export class Cluster {
       hostDelayMs: this.delayMs,
       seeds: completedBy ? [] : this.#o.seeds.map((url) => ({ url, depth: 0 })),
       sliceUnits: this.#o.sliceUnits ?? SLICE_UNITS,
-      scope: this.scope,
-      kademlia: this.#o.kademlia ?? null,
+      ...{ scope: this.scope, kademlia: this.#o.kademlia ?? null, places: this.places },
     });
     const agent = justStarted(id, parts);
     this.agents.set(id, agent);

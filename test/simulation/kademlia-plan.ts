@@ -8,6 +8,7 @@ import type { RingMember } from '../../assignment/assignment.ts';
 import type { Key } from '../../assignment/identifiers.ts';
 import { Kademlia } from '../../assignment/kademlia.ts';
 import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';
+import type { Places } from './places.ts';
 
 export interface KademliaPlan {
   /** The agents that each agent knows when it starts. */
@@ -52,9 +53,13 @@ export function kademliaOf(
   settings: CoreSettings,
   plan: KademliaPlan,
   disk: object,
+  places: Places,
 ): KademliaOverlay {
+  const kept = keptOn(disk);
   const first = settings.configured.filter(({ id }) => plan.contacts.includes(id));
-  const contacts = first.map((peer) => peer.address);
+  // An agent that has never joined is given the present addresses; later ones have stored theirs.
+  const isNew = kept.read().length === 0;
+  const contacts = first.map(({ id, address }) => (isNew ? places.of(id) : address));
   const identifiers = identifiersWith(plan.ids);
   const { id, capacity, address, backups, heartbeatMs, suspectAfterMs } = settings;
   return new KademliaOverlay({
@@ -70,7 +75,7 @@ export function kademliaOf(
     backups,
     heartbeatMs,
     suspectAfterMs,
-    kept: keptOn(disk),
+    kept,
     random: () => 0.5,
   });
 }

@@ -14,6 +14,7 @@ import { DirectiveTable } from '../../agent/storage/tables/directive-table.ts';
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { splitIdentity } from '../../agent/url/url-key.ts';
 import { type KademliaPlan, kademliaOf } from './kademlia-plan.ts';
+import type { Places } from './places.ts';
 import { readRobots } from './robots-web.ts';
 import type { Disk } from './running.ts';
 import { Work } from './work.ts';
@@ -30,12 +31,13 @@ export function processOf(
     readonly sliceUnits: number;
     readonly scope: UrlScope;
     readonly kademlia: KademliaPlan | null;
+    readonly places: Places;
   },
 ) {
   const { hostDelayMs, seeds, sliceUnits, scope } = options;
   const work = new Work();
   const db = work.counted(disk.db);
-  const overlay = options.kademlia && kademliaOf(settings, options.kademlia, disk);
+  const overlay = options.kademlia && kademliaOf(settings, options.kademlia, disk, options.places);
   const build = overlay ? overlay.placement.bind(overlay) : settings.build;
   const store = new SqliteStore(db, {
     durability: 'process',
