@@ -216,7 +216,7 @@ export class Core {
       case 'LIST':
         return this.#onList(member, message, now);
       case 'LIST_ASK':
-        if (!p.handOff.isGivingTo(member.card.id)) p.moves.added(member, now);
+        if (!p.handOff.isListingTo(member.card.id)) p.moves.added(member, now, message.leavers);
         return;
       case 'LIST_ACK':
         return p.handOff.onListAck(member, message.list, message.part);

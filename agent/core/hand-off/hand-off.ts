@@ -123,7 +123,7 @@ export class HandOff implements Part {
 
   /** Whether a list to or from the agent is not finished. */
   isWith(id: AgentId): boolean {
-    if (this.#owed.has(id) || this.isGivingTo(id)) return true;
+    if (this.#owed.has(id) || this.#given.values().some(({ to }) => to === id)) return true;
     if (this.#owing.values().some(({ from }) => from === id)) return true;
     const lists = `${id}.`;
     return this.#awaited.values().some((keys) => [...keys].some((key) => key.startsWith(lists)));
@@ -149,14 +149,14 @@ export class HandOff implements Part {
     this.#owed.expect(id);
   }
 
-  /** The members that owe a list. */
-  debtors(): Iterable<AgentId> {
-    return this.#owed.ids();
+  /** The members that owe a list, each with the leavers that it must take into account. */
+  debtors(): Iterable<readonly [AgentId, ReadonlySet<AgentId>]> {
+    return this.#owed.all();
   }
 
-  /** Whether a list to the member is not finished. */
-  isGivingTo(id: AgentId): boolean {
-    return this.#given.values().some((list) => list.to === id);
+  /** Whether the member has not acknowledged all parts of a list to it. */
+  isListingTo(id: AgentId): boolean {
+    return this.#given.values().some((list) => list.to === id && !list.named);
   }
 
   /** One more member is leaving. */

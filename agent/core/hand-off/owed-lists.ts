@@ -23,8 +23,9 @@ export class OwedLists {
     return this.#missing.has(id);
   }
 
-  ids(): Iterable<AgentId> {
-    return this.#missing.keys();
+  /** The members that owe a list, each with the leavers that it must take into account. */
+  all(): Iterable<readonly [AgentId, ReadonlySet<AgentId>]> {
+    return this.#missing;
   }
 
   clear(): void {

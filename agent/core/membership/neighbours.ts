@@ -30,7 +30,7 @@ interface NeighboursParts {
     /** Whether a list to or from the agent is not finished. */
     isWith(id: AgentId): boolean;
     /** The members that owe a list. */
-    debtors(): Iterable<AgentId>;
+    debtors(): Iterable<readonly [AgentId, ReadonlySet<AgentId>]>;
   };
   /** The preference lists have changed although the members have not. */
   readonly moved: (now: Instant) => void;
@@ -160,9 +160,9 @@ export class Neighbours implements Part {
     const sends = overlay.tree.survey(me, stateOf, now.mono);
     for (const { to, message } of sends) outbound.toCard(to, message);
     // A member may not know that this agent stopped to watch it and has added it again.
-    for (const id of handOff.debtors()) {
+    for (const [id, leavers] of handOff.debtors()) {
       const member = view.get(id);
-      if (member) outbound.toMember(member, { type: 'LIST_ASK' });
+      if (member) outbound.toMember(member, { type: 'LIST_ASK', leavers: [...leavers] });
     }
   }
 }

@@ -91,11 +91,17 @@ export class HostMoves implements Part {
     return !this.isQuiet;
   }
 
-  added(member: Member, now: Instant): void {
+  /**
+   * Lists its hosts to a member.
+   *
+   * @param gone - agents of which the member knows that they leave; some may have left
+   */
+  added(member: Member, now: Instant, gone: readonly AgentId[] = []): void {
     const { store, view, handOff } = this.#p;
     const { id } = member.card;
     const names = (host: Host) => view.probableOwner(host) === id;
-    const leavers = this.#leaving ? view.leavers() : [];
+    const unplaced = gone.filter((one) => view.get(one)?.leaving ?? true);
+    const leavers = this.#leaving ? [...new Set([...view.leavers(), ...unplaced])] : [];
     handOff.giveFrom(id, { walk: new HostWalk(store), names }, now, leavers);
   }
 

@@ -313,8 +313,12 @@ export type Message =
        */
       readonly slotsMs?: number;
     }
-  /** The receiver owes the sender a list: it may not know that the sender has added it again. */
-  | { readonly type: 'LIST_ASK' }
+  | {
+      /** The receiver owes the sender a list: it may not know that the sender has added it again. */
+      readonly type: 'LIST_ASK';
+      /** If the receiver leaves: the leavers of which the sender knows. Some may have left. */
+      readonly leavers: readonly AgentId[];
+    }
   | { readonly type: 'LIST_ACK'; readonly list: number; readonly part: number }
   | { readonly type: 'YIELD'; readonly list: number; readonly items: readonly YieldItem[] }
   | {

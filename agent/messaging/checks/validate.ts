@@ -285,7 +285,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     leavers: list(id, MEMBERS_MAX),
     slotsMs: optional(duration),
   }),
-  LIST_ASK: message<'LIST_ASK'>({}),
+  LIST_ASK: message<'LIST_ASK'>({ leavers: list(id, MEMBERS_MAX) }),
   LIST_ACK: message<'LIST_ACK'>({ list: whole, part: whole }),
   YIELD: message<'YIELD'>({
     list: whole,

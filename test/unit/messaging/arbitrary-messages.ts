@@ -244,7 +244,7 @@ const plain: { readonly [K in Plain]: Maker<K> } = {
     last: flag,
     leavers: fc.array(id),
   }),
-  LIST_ASK: fc.record({ type: fc.constant('LIST_ASK') }),
+  LIST_ASK: fc.record({ type: fc.constant('LIST_ASK'), leavers: fc.array(id) }),
   LIST_ACK: fc.record({ type: fc.constant('LIST_ACK'), list: whole, part: whole }),
   YIELD: fc.record({
     type: fc.constant('YIELD'),

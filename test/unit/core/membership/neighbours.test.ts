@@ -16,6 +16,7 @@ const IDLE = { type: 'TREE_ASK', key: '', length: 0, wave: '' } as const;
 interface More {
   readonly lists?: string[];
   readonly debtors?: string[];
+  readonly leavers?: string[];
 }
 
 function stageOf(overlay: Overlay, owing: More = {}) {
@@ -35,7 +36,7 @@ function stageOf(overlay: Overlay, owing: More = {}) {
     },
     handOff: {
       isWith: (id) => owing.lists?.includes(id) ?? false,
-      debtors: () => owing.debtors ?? [],
+      debtors: () => new Map(owing.debtors?.map((id) => [id, new Set(owing.leavers)])),
     },
     moved: () => did.push('moved'),
     located: (hosts) => did.push(`located ${hosts.join()}`),
@@ -190,7 +191,8 @@ describe('with each heartbeat', () => {
   });
 
   it('members that owe a list are asked for it', () => {
-    const { neighbours, sent } = stageOf(partialView(), { debtors: ['b', 'gone'] });
+    const owing = { debtors: ['b', 'gone'], leavers: ['x'] };
+    const { neighbours, sent } = stageOf(partialView(), owing);
     neighbours.beat(me, NOW);
     assert.deepEqual(sent(), ['b tcp://b LIST_ASK']);
   });
