@@ -313,12 +313,8 @@ export type Message =
        */
       readonly slotsMs?: number;
     }
-  | {
-      /** The receiver owes the sender a list: it may not know that the sender has added it again. */
-      readonly type: 'LIST_ASK';
-      /** If the receiver leaves: the leavers of which the sender knows. Some may have left. */
-      readonly leavers: readonly AgentId[];
-    }
+  /** The receiver owes the sender a list that takes these leavers into account; see OwedLists. */
+  | { readonly type: 'LIST_ASK'; readonly leavers: readonly AgentId[] }
   | { readonly type: 'LIST_ACK'; readonly list: number; readonly part: number }
   | { readonly type: 'YIELD'; readonly list: number; readonly items: readonly YieldItem[] }
   | {
