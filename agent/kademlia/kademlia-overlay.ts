@@ -264,6 +264,7 @@ export class KademliaOverlay implements Overlay {
   #pingLater(card: MemberCard, now: Instant): void {
     const { id } = card;
     if (id === this.#s.self.id || this.#known.has(id) || this.#table.has(id)) return;
+    if (!this.#table.hasRoomFor(this.#s.identifiersOf(card))) return;
     this.#toPing.add(contactOf(card), now.mono);
   }
 

@@ -222,6 +222,13 @@ export class RoutingTable {
     return this.#agents.has(id);
   }
 
+  /** Whether an agent that is not here would become a contact at once. */
+  hasRoomFor(identifiers: readonly Key[]): boolean {
+    return this.#bucketsOf({ identifiers })
+      .values()
+      .some((bucket) => !bucket.isFull || this.#maySplit(bucket));
+  }
+
   /** At most `max` contacts with an identifier in the region, in the order of the identifiers. */
   contactsIn(prefix: Prefix, max: number): Contact[] {
     const found = new Set<Contact>();
@@ -294,7 +301,7 @@ export class RoutingTable {
     if (agent.contactIn > 0) this.#index.add(agent.contact.id, agent.identifiers, agent);
   }
 
-  #bucketsOf({ identifiers }: SeenAgent): Set<Bucket> {
+  #bucketsOf({ identifiers }: Pick<SeenAgent, 'identifiers'>): Set<Bucket> {
     return new Set(identifiers.map((identifier) => this.#bucketOf(identifier)));
   }
 
