@@ -6,6 +6,7 @@
 import { elapsedMs, type Instant } from '../../../failure-detector/instant.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { AgentId, Host } from '../protocol/messages.ts';
+import { putLatest } from '../protocol/put-latest.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
 import {
   type Asker,
@@ -62,8 +63,6 @@ interface Permit {
   readonly asks: Map<number, Instant>;
   owner: Asker | null;
   askedAt: number;
-  /** Since when this owner is asked without a grant. */
-  unansweredSince: number;
   granted: { readonly from: Instant; readonly forMs: number } | null;
   /** The request that uses the permit; null: none yet. */
   request: number | null;
@@ -76,8 +75,18 @@ type Place =
   | { readonly kind: 'queued' | 'next' | 'checking'; readonly address: string }
   | Permit;
 
+/** An owner that has not answered since then. */
+interface Silence {
+  readonly owner: Asker;
+  readonly since: number;
+  /** When it was last asked. */
+  readonly at: number;
+}
+
 /** Asks remembered for each permit. A full grant lasts four; more allow for a slow network. */
 const ASKS_MAX = 16;
+/** More than the addresses for which an agent asks within `suspectAfterMs`. */
+const SILENCES_MAX = 1000;
 /** An address that was resolved longer ago is resolved again before the connection. */
 const ADDRESS_AGE_MAX_MS = 10_000;
 
@@ -91,6 +100,11 @@ export class AddressPermits {
   readonly #lines = new Map<string, Set<Host>>();
   /** The places that are permits, by number. Bounded by the number of threads. */
   readonly #permits = new Map<number, Permit>();
+  /**
+   * By address, because a host that must also wait for other limits gives its permit up before the
+   * owner can count as silent. Filled by asks, emptied by answers and at `SILENCES_MAX`.
+   */
+  readonly #silences = new Map<string, Silence>();
   #lastPermit = 0;
   #lastAsk = 0;
   /** When the cooldowns of all addresses used here have ended. */
@@ -221,6 +235,7 @@ export class AddressPermits {
     const permit = this.#permits.get(grant.slot);
     const sentAt = permit?.asks.get(grant.ask);
     if (!permit || !sentAt || permit.owner?.id !== from) return;
+    this.#silences.delete(permit.address);
     const { forMs } = grant;
     if (forMs === 0) return this.#p.notOwner(addressName(permit.address));
     // A new owner of the address knows only of permits that were granted before the change.
@@ -236,15 +251,7 @@ export class AddressPermits {
   pump(now: Instant): void {
     const resendMs = resendAfterMs(this.#p.settings);
     for (const permit of this.#permits.values()) {
-      const owner = this.#ownerOf(permit);
-      const same = owner?.id === permit.owner?.id && owner?.inc === permit.owner?.inc;
-      // A look-up may take longer than an agent may be silent.
-      if (!owner) permit.unansweredSince = now.mono;
-      const isUnanswered = owner && same && permit.granted === null;
-      if (isUnanswered && now.mono - permit.unansweredSince >= this.#p.settings.suspectAfterMs) {
-        permit.unansweredSince = now.mono;
-        this.#p.notOwner(addressName(permit.address));
-      }
+      const same = isSame(this.#ownerOf(permit), permit.owner);
       if (same ? now.mono - permit.askedAt >= resendMs : permit.request === null)
         this.#ask(permit, now);
     }
@@ -294,7 +301,6 @@ export class AddressPermits {
       ...{ kind: 'permit', host, address, dial, resolvedAt, isResolving: false },
       ...{ number, asks: new Map() },
       ...{ owner: null, askedAt: -Infinity, granted: null, request: null },
-      unansweredSince: now.mono,
     };
     this.#places.set(host, permit);
     this.#permits.set(number, permit);
@@ -306,16 +312,25 @@ export class AddressPermits {
     if (!owner) return;
     const { address, number } = permit;
     // An unused grant of a previous owner is void.
-    if (owner.id !== permit.owner?.id || owner.inc !== permit.owner?.inc) {
-      permit.granted = null;
-      permit.unansweredSince = now.mono;
-    }
+    if (!isSame(owner, permit.owner)) permit.granted = null;
     permit.owner = owner;
     permit.askedAt = now.mono;
     const ask = ++this.#lastAsk;
     permit.asks.set(ask, now);
     if (permit.asks.size > ASKS_MAX) permit.asks.delete(permit.asks.keys().next().value!);
     this.#p.tell(owner, { type: 'SLOT_ASK', address, slot: number, ask }, now);
+    if (permit.granted === null) this.#awaitAnswer(address, owner, now);
+  }
+
+  #awaitAnswer(address: string, owner: Asker, now: Instant): void {
+    const { suspectAfterMs } = this.#p.settings;
+    const known = this.#silences.get(address);
+    const goesOn = known && isSame(known.owner, owner) && now.mono - known.at < suspectAfterMs;
+    const since = goesOn ? known.since : now.mono;
+    putLatest(this.#silences, address, { owner, since, at: now.mono }, SILENCES_MAX);
+    if (now.mono - since < suspectAfterMs) return;
+    this.#silences.delete(address);
+    this.#p.notOwner(addressName(address));
   }
 
   #ownerOf({ address }: Permit): Permit['owner'] {
@@ -342,6 +357,10 @@ export class AddressPermits {
       this.#p.wake(next);
     }
   }
+}
+
+function isSame(a: Asker | null, b: Asker | null): boolean {
+  return a?.id === b?.id && a?.inc === b?.inc;
 }
 
 /** Milliseconds left of a grant, by this agent's clocks. */

@@ -69,11 +69,11 @@ test('address permits: another agent is asked if one is not the owner, or does n
   assert.deepEqual(mistaken, [`ip:${server}`]);
   permits.pump(at(2));
   assert.equal(asks.length, 2, 'the second is asked');
-  permits.pump(at(2001));
+  for (let now = 101; now <= 2001; now += 100) permits.pump(at(now));
   assert.equal(mistaken.length, 1);
-  permits.pump(at(2002));
+  permits.pump(at(2051));
   assert.equal(mistaken.length, 2, 'it has not answered');
-  permits.pump(at(2003));
+  permits.pump(at(2052));
   permits.onGrant('a3', { ...asks.at(-1)!, forMs: 200 }, at(2010));
   assert.deepEqual(permits.enter('h.test', at(2011)), { kind: 'go', address: server });
   for (let now = 2020; now < 9000; now += 100) permits.pump(at(now));
@@ -184,13 +184,40 @@ test('address permits: drops a late permit if the host has moved', () => {
   assert.deepEqual(permits.enter('a.test', at(20_007)), { kind: 'go', address: other });
 });
 
+test('address permits: a silent owner is given up although permits are given up before', () => {
+  const { permits, asks, mistaken } = asking([1, 2].map((n) => ({ id: `a${n}`, inc: 1 })));
+  // The host returns its page token if it waits for longer, and then waits for neither limit.
+  for (let now = 0; now < 2000; now += 300) {
+    permits.enter('h.test', at(now));
+    permits.onResolved('h.test', to(server), at(now));
+    permits.leave('h.test', at(now + 200));
+  }
+  assert.deepEqual(mistaken, []);
+  permits.enter('h.test', at(2100));
+  permits.onResolved('h.test', to(server), at(2100));
+  assert.deepEqual(mistaken, [`ip:${server}`]);
+  permits.pump(at(2101));
+  permits.onGrant('a2', { ...asks.at(-1)!, forMs: 200 }, at(2110));
+  assert.deepEqual(permits.enter('h.test', at(2111)), { kind: 'go', address: server });
+});
+
+test('address permits: an owner counts as silent only while it is asked', () => {
+  const { permits, mistaken } = asking();
+  for (let now = 0; now <= 20_000; now += 2500) {
+    permits.enter('h.test', at(now));
+    permits.onResolved('h.test', to(server), at(now));
+    permits.leave('h.test', at(now + 200));
+  }
+  assert.deepEqual(mistaken, []);
+});
+
 test('address permits: an owner that a long look-up finds again is asked', () => {
   const owner = { id: 'a2', inc: 1 };
   const owners: { id: string; inc: number }[] = [owner];
   const { permits, asks, mistaken } = asking(owners);
   permits.enter('h.test', at(0));
   permits.onResolved('h.test', { address: server, dial: server }, at(0));
-  permits.pump(at(2000));
+  for (let ms = 100; ms <= 2000; ms += 100) permits.pump(at(ms));
   assert.equal(mistaken.length, 1, 'it has not answered');
   owners.length = 0;
   for (let ms = 2000; ms < 6000; ms += 100) permits.pump(at(ms));
