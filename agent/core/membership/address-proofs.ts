@@ -39,6 +39,8 @@ interface Asked extends Omit<Claim, 'capacity'> {
   /** When the claim first and last arrived. */
   readonly since: number;
   readonly at: number;
+  /** When it arrived from the agent itself; null: others report it. */
+  readonly own: { readonly since: number; readonly at: number } | null;
   /** An agent of the config has vouched for it. */
   readonly vouched: boolean;
 }
@@ -132,7 +134,7 @@ export class AddressProofs {
     const isElsewhere = !this.#p.view.has(id) && configured.some((peer) => peer.id === id);
     // The agent at the configured address may not have had time to answer this agent's HELLO.
     const isEarly = isElsewhere && now.mono - this.#startAt < leaseMs;
-    const { since } = this.#ask(claim, evidence.vouched === true, now);
+    const { since } = this.#ask(claim, evidence, now);
     // A relay can reach an agent that only the voucher reaches. A joining agent accepts the
     // vouchers of a WELCOME at once, because it has no time to probe hundreds of addresses.
     const isVouched = evidence.vouched && (evidence.asked || now.mono - since >= leaseMs);
@@ -141,20 +143,27 @@ export class AddressProofs {
     return false;
   }
 
-  /** Gives a reason only if the agent itself claims the address: others may be able to reach it. */
+  /**
+   * Gives a reason only if the agent itself claims the address all the time. Others may be able to
+   * reach it, and an answer may be lost if the agent's own messages do not arrive either.
+   */
   #unanswered({ id, address }: Claim, { by }: Evidence, now: Instant): Verdict {
-    const since = this.#asked.get(id)?.since ?? now.mono;
+    const since = this.#asked.get(id)?.own?.since ?? now.mono;
     if (by !== id || now.mono - since < this.#p.settings.suspectAfterMs) return ASKED;
     return { code: 'asked', why: `no agent answers for it at ${address}` };
   }
 
-  #ask({ id, inc, address }: Claim, isVouched: boolean, now: Instant): Asked {
+  #ask({ id, inc, address }: Claim, { by, vouched: isVouched }: Evidence, now: Instant): Asked {
+    const { suspectAfterMs } = this.#p.settings;
     const known = this.#asked.get(id);
     // In a partial view, an agent may greet another again long after its first HELLO.
-    const isRecent = known && now.mono - known.at < this.#p.settings.suspectAfterMs;
+    const isRecent = known && now.mono - known.at < suspectAfterMs;
     const same = isRecent && known.inc === inc && known.address === address ? known : null;
-    const vouched = isVouched || same?.vouched === true;
-    const asked = { id, inc, address, since: same?.since ?? now.mono, at: now.mono, vouched };
+    const vouched = isVouched === true || same?.vouched === true;
+    let own = same?.own ?? null;
+    if (own && now.mono - own.at > suspectAfterMs / 2) own = null;
+    if (by === id) own = { since: own?.since ?? now.mono, at: now.mono };
+    const asked = { id, inc, address, since: same?.since ?? now.mono, at: now.mono, vouched, own };
     this.#asked.delete(id);
     // A claim without a voucher is dropped first, because anybody can make one.
     if (this.#asked.size >= this.#askedMax) {

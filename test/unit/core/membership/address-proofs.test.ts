@@ -25,15 +25,32 @@ function proofs() {
   return new AddressProofs(parts as unknown as ConstructorParameters<typeof AddressProofs>[0]);
 }
 
-test('address proofs: a claim fails after suspectAfterMs, and begins anew after such a pause', () => {
+/** Whether a claim of the agent `a` fails at each of the times. */
+function judging() {
   const judged = proofs();
   judged.reset({ mono: 0, wall: 0 });
   const claim = { id: 'a', inc: 1, address: 'tcp://10.0.0.2:1', capacity: 1 };
-  const failsAt = (mono: number) => {
-    const verdict = judged.judge(claim, { by: 'a' }, true, { mono, wall: mono });
+  return (mono: number, by = 'a') => {
+    const verdict = judged.judge(claim, { by }, true, { mono, wall: mono });
     assert.equal(verdict.code, 'asked');
     return 'why' in verdict && verdict.why !== undefined;
   };
+}
+
+test('address proofs: a claim fails after suspectAfterMs, and begins anew after such a pause', () => {
+  const judge = judging();
+  const failsAt = (mono: number) => judge(mono);
   assert.deepEqual([0, 500, 999, 1000, 1500].map(failsAt), [false, false, false, true, true]);
   assert.deepEqual([2500, 3000, 3499, 3500].map(failsAt), [false, false, false, true]);
+});
+
+test('address proofs: a claim does not fail while only others report it', () => {
+  const failsAt = judging();
+  assert.equal(failsAt(0), false);
+  // The link from the agent is cut, so its answers to PROBEs are lost as its claims are.
+  for (let ms = 100; ms < 1100; ms += 100) assert.equal(failsAt(ms, 'b'), false);
+  assert.deepEqual(
+    [1100, 1600, 2099, 2100].map((ms) => failsAt(ms)),
+    [false, false, false, true],
+  );
 });
