@@ -8,7 +8,6 @@ import { AddressProofs } from '../../agent/core/membership/address-proofs.ts';
 import { Membership } from '../../agent/core/membership/membership.ts';
 import type { AgentState } from '../../agent/core/membership/overlay.ts';
 import { Whereabouts } from '../../agent/core/membership/whereabouts.ts';
-import { Settlement } from '../../agent/core/replication/settlement.ts';
 import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
 import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
@@ -83,7 +82,7 @@ export const OVERLAY_REMOVALS = {
   /** Agents beside the way to a host never count. */
   'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
   /** A list that was withdrawn while the owner was unknown is never made again. */
-  'needed-listed': () => [replace(Settlement.prototype, 'isNeeded', () => () => false)],
+  'withdrawn-listed': () => [replace(HandOff.prototype, 'isUnplaced', () => () => false)],
   // ---- rule 6
   /** An agent joins although its regions are not complete. */
   'regions-before-join': () => [replace(KademliaOverlay.prototype, 'isReady', () => () => true)],

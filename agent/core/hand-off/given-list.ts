@@ -1,6 +1,7 @@
-// The state of a list of hosts that this agent hands over to a member, and the sources of its
-// hosts.
+// The state of a list of hosts that this agent hands over to a member, the sources of its hosts, and
+// what it asks about them.
 
+import type { Instant } from '../../../failure-detector/instant.ts';
 import type { AgentId, Host } from '../protocol/messages.ts';
 
 export interface GivenList {
@@ -36,10 +37,32 @@ export function hasOpen({ pending, withdrawn }: GivenList, host: Host): boolean 
   return pending.has(host) && !withdrawn.has(host);
 }
 
+/** A list whose hosts are all yielded or withdrawn. */
+export interface FinishedList {
+  readonly to: AgentId;
+  readonly hosts: number;
+  readonly tookMs: number;
+}
+
 /** Hosts read some at a time, and which of them go on the list. */
 export interface ListSource {
   readonly walk: { take(max: number): readonly Host[]; readonly isOver: boolean };
   readonly names: (host: Host) => boolean;
+}
+
+/** The state of hosts on which a YIELD depends. */
+export interface YieldableHosts {
+  /** Whether a request of this agent to the host is open. */
+  isOpen(host: Host): boolean;
+  /**
+   * Whether `to` has all rows of the host, and its pages are settled or `settleUntil` has passed.
+   */
+  isGiven(host: Host, to: AgentId, settleUntil: number): boolean;
+  waitLeftMs(host: Host, now: Instant): number;
+  /** The host is on a list to `to`, which must get its rows. */
+  named(host: Host, to: AgentId): void;
+  /** How long IP addresses may still be in use or cooling down, in milliseconds. */
+  permitsMs(now: Instant): number;
 }
 
 /** A source whose hosts are all in memory. */

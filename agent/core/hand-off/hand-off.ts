@@ -11,34 +11,19 @@ import type { Member, View } from '../membership/view.ts';
 import type { AgentId, Host, Incarnation, Message, YieldItem } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import { type CoreSettings, resendAfterMs } from '../protocol/settings.ts';
-import { GivenHosts, type GivenList, hasOpen, type ListSource } from './given-list.ts';
+import {
+  type FinishedList,
+  GivenHosts,
+  type GivenList,
+  hasOpen,
+  type ListSource,
+  type YieldableHosts,
+} from './given-list.ts';
 import { OwedLists } from './owed-lists.ts';
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
 export type YieldAckItem = Extract<Message, { type: 'YIELD_ACK' }>['items'][number];
-
-/** A list whose hosts are all yielded or withdrawn. */
-interface FinishedList {
-  readonly to: AgentId;
-  readonly hosts: number;
-  readonly tookMs: number;
-}
-
-/** The state of hosts on which a YIELD depends. */
-export interface YieldableHosts {
-  /** Whether a request of this agent to the host is open. */
-  isOpen(host: Host): boolean;
-  /**
-   * Whether `to` has all rows of the host, and its pages are settled or `settleUntil` has passed.
-   */
-  isGiven(host: Host, to: AgentId, settleUntil: number): boolean;
-  waitLeftMs(host: Host, now: Instant): number;
-  /** The host is on a list to `to`, which must get its rows. */
-  named(host: Host, to: AgentId): void;
-  /** How long IP addresses may still be in use or cooling down, in milliseconds. */
-  permitsMs(now: Instant): number;
-}
 
 /** A received YIELD of a host that is not acknowledged yet. */
 interface OwedAnswer {
@@ -77,6 +62,11 @@ export class HandOff implements Part {
   readonly #received = new Map<string, number>();
   /** Received YIELDs that wait for this agent's backups: keys as above, and the host. */
   readonly #owing = new Map<string, OwedAnswer>();
+  /**
+   * Hosts whose list was withdrawn while no owner was known. Filled by `#sendYield`, emptied by the
+   * next list. Bounded by the hosts with rows here.
+   */
+  readonly #unplaced = new Set<Host>();
   /** Host look-ups left in this turn. */
   #looks = 0;
   #lastNumber = 0;
@@ -95,6 +85,7 @@ export class HandOff implements Part {
     this.#swept = null;
     this.#received.clear();
     this.#owing.clear();
+    this.#unplaced.clear();
   }
 
   owedAny(): boolean {
@@ -377,6 +368,11 @@ export class HandOff implements Part {
     return this.#given.values().some((list) => hasOpen(list, host));
   }
 
+  /** Whether the owner must get a list of the host once it is known. */
+  isUnplaced(host: Host): boolean {
+    return this.#unplaced.has(host);
+  }
+
   /**
    * Sends what is due; returns the lists that are finished. The receiver accepts the first complete
    * list as the one that is owed, so a member's lists are sent one after the other.
@@ -442,6 +438,7 @@ export class HandOff implements Part {
     list.total += unsent.length;
     for (const host of unsent) {
       list.pending.add(host);
+      this.#unplaced.delete(host);
       hosts.named(host, list.to);
     }
     return true;
@@ -480,6 +477,7 @@ export class HandOff implements Part {
       items.push(withdrawn ? { host, waitMs, withdrawn } : { host, waitMs });
       if (!withdrawn || list.withdrawn.has(host)) continue;
       list.withdrawn.add(host);
+      if (owner === undefined) this.#unplaced.add(host);
       if (owner === undefined || owner === this.#settings.id) continue;
       const named = misplaced.get(owner);
       if (named) named.push(host);

@@ -296,10 +296,9 @@ export class HostMoves implements Part {
 
   /** Whether the owner must get the rows of the host, and no list to it has the host. */
   #mustList(host: Host, order: readonly AgentId[]): boolean {
-    const { settings, handOff, settlement } = this.#p;
+    const { settings, handOff } = this.#p;
     if (this.#leaving || handOff.isListed(host)) return false;
-    // The list may have been withdrawn while the owner was unknown.
-    return !order.includes(settings.id) || settlement.isNeeded(host);
+    return !order.includes(settings.id) || handOff.isUnplaced(host);
   }
 }
 

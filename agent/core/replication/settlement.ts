@@ -108,11 +108,6 @@ export class Settlement {
     return this.#ofHost.has(host);
   }
 
-  /** Whether a page waits for copies of the host's rows. */
-  isNeeded(host: Host): boolean {
-    return this.#byHost.has(host);
-  }
-
   /** Begins a page whose links are being routed; `recorded` or `withdrawn` follows. */
   begin(host: Host, url: string): UnsettledPage {
     const page: UnsettledPage = {

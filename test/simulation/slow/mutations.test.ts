@@ -37,7 +37,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'lists-asked': ['moves', 3],
   'way-followed': ['moves', 2],
   'few-count': ['disks', 1],
-  'needed-listed': ['storms', 520269],
+  'withdrawn-listed': ['faults', 610215],
   'leavers-named': ['moves', 520173],
   'far-not-mine': ['moves', 1],
   'far-silent': ['faults', 1],

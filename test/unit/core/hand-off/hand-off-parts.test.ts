@@ -20,13 +20,16 @@ import { chainWeb, denseWeb } from '../../../simulation/webs.ts';
 
 const at = (mono: number) => ({ mono, wall: mono });
 
-/** A host belongs to the member whose name it starts with, or else to the first by name. */
+/**
+ * A host belongs to the member whose name it starts with, or else to the first by name. Nobody knows
+ * the owner of the host `unknown` before a second member is in view.
+ */
 function firstByName(members: readonly RingMember[]) {
   const ids = members.map((m) => m.id).sort();
   const order = (host: string, count = ids.length) =>
     [...ids]
       .sort((a, b) => Number(host.startsWith(b)) - Number(host.startsWith(a)))
-      .slice(0, count);
+      .slice(0, host === 'unknown' && ids.length < 3 ? 0 : count);
   return { owner: (host: string) => order(host, 1)[0], order };
 }
 
@@ -131,6 +134,25 @@ describe('hand-off', () => {
     handOff.advance({ ...READY, isOpen, isGiven }, at(10));
     const [message] = only(take(), 'YIELD');
     assert.deepEqual(message?.items, [{ host: 'b/3', waitMs: 0 }]);
+  });
+
+  it('remembers a host that it withdrew while no owner was known, until it is listed again', () => {
+    const { handOff, meet } = setting('c');
+    const b = meet('b');
+    handOff.give('b', ['unknown', 'b/1'], at(0));
+    handOff.advance(READY, at(0));
+    assert.equal(handOff.isUnplaced('unknown'), false);
+    handOff.onListAck(b, 1, 0);
+    handOff.advance(READY, at(10));
+    assert.equal(handOff.isListed('unknown'), false);
+    assert.deepEqual(
+      ['unknown', 'b/1'].map((host) => handOff.isUnplaced(host)),
+      [true, false],
+    );
+    meet('a');
+    handOff.give('a', ['unknown'], at(20));
+    handOff.advance(READY, at(20));
+    assert.equal(handOff.isUnplaced('unknown'), false);
   });
 
   it('withdraws a host that now has another owner, and lists it there', () => {
