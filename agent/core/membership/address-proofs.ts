@@ -39,7 +39,9 @@ interface Asked extends Omit<Claim, 'capacity'> {
   /** When the claim first and last arrived. */
   readonly since: number;
   readonly at: number;
-  /** When it arrived from the agent itself; null: others report it. */
+  /**
+   * When it arrived from the agent itself, since its last answer to a PROBE; null: others report it.
+   */
   readonly own: { readonly since: number; readonly at: number } | null;
   /** An agent of the config has vouched for it. */
   readonly vouched: boolean;
@@ -134,11 +136,12 @@ export class AddressProofs {
     const isElsewhere = !this.#p.view.has(id) && configured.some((peer) => peer.id === id);
     // The agent at the configured address may not have had time to answer this agent's HELLO.
     const isEarly = isElsewhere && now.mono - this.#startAt < leaseMs;
-    const { since } = this.#ask(claim, evidence, now);
+    const isProven = evidence.proof === this.#nonceOf(claim);
+    const { since } = this.#ask(claim, evidence, isProven, now);
     // A relay can reach an agent that only the voucher reaches. A joining agent accepts the
     // vouchers of a WELCOME at once, because it has no time to probe hundreds of addresses.
     const isVouched = evidence.vouched && (evidence.asked || now.mono - since >= leaseMs);
-    if (!isEarly && (evidence.proof === this.#nonceOf(claim) || isVouched)) return true;
+    if (!isEarly && (isProven || isVouched)) return true;
     this.#probe(claim, now);
     return false;
   }
@@ -153,16 +156,16 @@ export class AddressProofs {
     return { code: 'asked', why: `no agent answers for it at ${address}` };
   }
 
-  #ask({ id, inc, address }: Claim, { by, vouched: isVouched }: Evidence, now: Instant): Asked {
+  #ask({ id, inc, address }: Claim, evidence: Evidence, isProven: boolean, now: Instant): Asked {
     const { suspectAfterMs } = this.#p.settings;
     const known = this.#asked.get(id);
     // In a partial view, an agent may greet another again long after its first HELLO.
     const isRecent = known && now.mono - known.at < suspectAfterMs;
     const same = isRecent && known.inc === inc && known.address === address ? known : null;
-    const vouched = isVouched === true || same?.vouched === true;
-    let own = same?.own ?? null;
+    const vouched = evidence.vouched === true || same?.vouched === true;
+    let own = isProven ? null : (same?.own ?? null);
     if (own && now.mono - own.at > suspectAfterMs / 2) own = null;
-    if (by === id) own = { since: own?.since ?? now.mono, at: now.mono };
+    if (evidence.by === id) own = { since: own?.since ?? now.mono, at: now.mono };
     const asked = { id, inc, address, since: same?.since ?? now.mono, at: now.mono, vouched, own };
     this.#asked.delete(id);
     // A claim without a voucher is dropped first, because anybody can make one.

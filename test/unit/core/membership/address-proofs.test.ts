@@ -30,9 +30,9 @@ function judging() {
   const judged = proofs();
   judged.reset({ mono: 0, wall: 0 });
   const claim = { id: 'a', inc: 1, address: 'tcp://10.0.0.2:1', capacity: 1 };
-  return (mono: number, by = 'a') => {
-    const verdict = judged.judge(claim, { by }, true, { mono, wall: mono });
-    assert.equal(verdict.code, 'asked');
+  return (mono: number, by = 'a', proof?: string) => {
+    const verdict = judged.judge(claim, { by, proof }, true, { mono, wall: mono });
+    assert.equal(verdict.code, proof === undefined ? 'asked' : 'granted');
     return 'why' in verdict && verdict.why !== undefined;
   };
 }
@@ -51,6 +51,17 @@ test('address proofs: a claim does not fail while only others report it', () => 
   for (let ms = 100; ms < 1100; ms += 100) assert.equal(failsAt(ms, 'b'), false);
   assert.deepEqual(
     [1100, 1600, 2099, 2100].map((ms) => failsAt(ms)),
+    [false, false, false, true],
+  );
+});
+
+test('address proofs: a claim does not fail within suspectAfterMs of an answer to a PROBE', () => {
+  const failsAt = judging();
+  // An earlier incarnation is in view elsewhere, and its lease has not ended yet.
+  for (const ms of [0, 500, 900]) assert.equal(failsAt(ms), false);
+  failsAt(910, 'a', 'k a 1 tcp://10.0.0.2:1');
+  assert.deepEqual(
+    [1000, 1500, 1909, 1910].map((ms) => failsAt(ms)),
     [false, false, false, true],
   );
 });
