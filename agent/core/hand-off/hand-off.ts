@@ -162,13 +162,14 @@ export class HandOff implements Part {
   }
 
   /**
-   * Lists the host to its owner, which accepts its rows only after that. The owner may have dropped
-   * a list that is still pending here, because it has yielded the host; so a second list is
-   * allowed.
+   * Lists the host to its owner, which accepts its rows only after that. A list that has yielded the
+   * host does not count: if rows are added before the YIELD_ACK, the owner refuses them.
    */
   listToOwner(host: Host, owner: AgentId, now: Instant): void {
-    const lists = [...this.addressees(host)].filter((id) => id === owner).length;
-    if (lists < 2) this.give(owner, [host], now);
+    const lists = this.#given.values().filter((list) => list.to === owner);
+    const names = ({ source, pending, yielded }: GivenList) =>
+      !source.walk.isOver || (pending.has(host) && !yielded.has(host));
+    if (!lists.some(names)) this.give(owner, [host], now);
   }
 
   /** Opens a list to a member; an empty one tells it that no host is to be awaited. */

@@ -155,6 +155,25 @@ describe('hand-off', () => {
     assert.equal(handOff.isUnplaced('unknown'), false);
   });
 
+  it('lists a host again if its rows are refused after each YIELD', () => {
+    const { handOff, meet, take } = setting('c');
+    const b = meet('b');
+    for (const list of [1, 2, 3]) {
+      // While a list is open, the owner accepts the rows.
+      for (let twice = 0; twice < 2; twice++) handOff.listToOwner('b/1', 'b', at(0));
+      const now = at(list * 1000);
+      handOff.advance({ ...READY, isGiven: () => list < 3 }, now);
+      const named = only(take(), 'LIST').map((m) => m.list);
+      assert.deepEqual(named, [list]);
+      handOff.onListAck(b, list, 0);
+      handOff.advance({ ...READY, isGiven: () => list < 3 }, now);
+    }
+    // The rows have arrived, so all lists are yielded, and acknowledged at last.
+    handOff.advance(READY, at(9000));
+    const lists = only(take(), 'YIELD').map((m) => m.list);
+    assert.deepEqual(new Set(lists), new Set([1, 2, 3]));
+  });
+
   it('withdraws a host that now has another owner, and lists it there', () => {
     const { handOff, meet, take, view } = setting('c');
     const b = meet('b');
