@@ -221,10 +221,10 @@ export class KademliaOverlay implements Overlay {
     return this.#hood.needsMember(card.id);
   }
 
-  isSpare({ card }: Watched): boolean {
-    const known = this.#known.get(card.id);
-    if (!known || known.needsMe || this.#hood.needsMember(card.id)) return false;
-    return !this.#hood.isNeededBy(neighbourOf(card.id, true, known));
+  isSpare({ card: { id } }: Watched): boolean {
+    const known = this.#known.get(id);
+    if (!known || known.needsMe || this.#hood.needsMember(id)) return false;
+    return !(this.#hood.isNeededBy(neighbourOf(id, true, known)) || this.#hood.contradicts(id));
   }
 
   isWanted(card: MemberCard, { needs }: About, now: Instant): boolean {

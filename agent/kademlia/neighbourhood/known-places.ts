@@ -113,21 +113,23 @@ export class Places {
     return isSure ? { kind: 'inside', before } : { kind: 'doubtful' };
   }
 
-  /** All others beside the path at this level, if an agent there watches the subtree above it. */
+  /**
+   * All others beside the path at this level, if an agent there watches the subtree above it. The
+   * last heartbeat of one that has stopped to do so may be lost, so no other there may contradict.
+   */
   fewBeside(index: number, level: number): readonly Neighbour[] | null {
     const { key } = this.#p.paths[index]!;
     const known: Neighbour[] = [];
     // This agent may itself be there with another identifier.
-    let isShared = this.#p.paths.some(
+    const isHere = this.#p.paths.some(
       (other) => other.length <= level && commonPrefix(other.key, key) === level,
     );
+    let isShared = isHere;
     for (const { neighbour, levels } of this.#p.members) {
       if (!levels[index]!.has(level)) continue;
       known.push(neighbour);
-      const { joined, identifiers, complete } = neighbour;
-      isShared ||=
-        joined &&
-        identifiers.some((one, i) => complete[i]! <= level && commonPrefix(one, key) === level);
+      if (!isHere && seesMany(neighbour, key, level)) return null;
+      isShared ||= seesFew(neighbour, key, level);
     }
     return isShared ? known : null;
   }
@@ -140,4 +142,19 @@ export class Places {
       .sort((a, b) => (a.distance < b.distance ? -1 : 1))
       .map(({ id }) => id);
   }
+}
+
+/** Whether a neighbour beside the path knows all agents there and on the path. */
+export function seesFew({ joined, identifiers, complete }: Neighbour, key: Key, level: number) {
+  return (
+    joined &&
+    identifiers.some((one, i) => complete[i]! <= level && commonPrefix(one, key) === level)
+  );
+}
+
+/** Whether a neighbour beside the path knows so many there that it does not watch the path. */
+export function seesMany({ joined, identifiers, regions }: Neighbour, key: Key, level: number) {
+  return (
+    joined && identifiers.some((one, i) => regions[i]! > level && commonPrefix(one, key) === level)
+  );
 }

@@ -15,6 +15,8 @@ import {
   type NeighbourId,
   type Placed,
   Places,
+  seesFew,
+  seesMany,
 } from './known-places.ts';
 
 export interface NeighbourhoodSettings {
@@ -192,6 +194,21 @@ export class Neighbourhood {
   isNeededBy({ identifiers, regions }: Neighbour): boolean {
     const mine = this.#paths.map(({ key }) => key);
     return identifiers.some((key, i) => hasAny(mine, prefixOf(key, regions[i] ?? 0)));
+  }
+
+  /** Whether the member shows that others beside a path no longer watch it, as they once said. */
+  contradicts(id: NeighbourId): boolean {
+    const member = this.#members.get(id);
+    if (!member) return false;
+    const others = [...this.#members.values()].map(({ neighbour }) => neighbour);
+    return this.#paths.some(({ index, key, complete }) =>
+      [...member.levels[index]!].some(
+        (level) =>
+          level < complete &&
+          seesMany(member.neighbour, key, level) &&
+          others.some((other) => seesFew(other, key, level)),
+      ),
+    );
   }
 
   // ---- regions

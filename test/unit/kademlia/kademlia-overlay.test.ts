@@ -222,6 +222,12 @@ describe('members', () => {
     }
     overlay.heard(watched('0001'), { regions: [4], needs: false }, ZERO);
     assert.equal(overlay.isSpare(watched('0001')), false);
+    // The members beside this agent contradict each other.
+    overlay.added(watched('11'), ZERO);
+    overlay.heard(watched('11'), { regions: [0], needs: false }, ZERO);
+    assert.equal(overlay.isSpare(watched('1')), false);
+    overlay.heard(watched('11'), { regions: [1], needs: false }, ZERO);
+    assert.equal(overlay.isSpare(watched('1')), true);
   });
 
   it('with the wrong number of regions are not believed', () => {

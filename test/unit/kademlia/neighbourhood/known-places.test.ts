@@ -108,11 +108,18 @@ describe('a host beside the path', () => {
   });
 
   it('has the few agents there first, if one of them watches the larger subtree', () => {
-    const members = (length: number) => ({ '001': [2], '1': [length], '11': [1] });
+    const members = (length: number) => ({ '001': [2], '1': [length], '11': [length] });
     assert.deepEqual(of(placesOf({ members: members(0) }), '101'), ['1', '11', '001', '0']);
     assert.equal(of(placesOf({ members: members(1) }), '101'), 'elsewhere');
     // After them come the agents with 01, which are not known.
     assert.equal(of(placesOf({ members: members(0) }), '11'), 'elsewhere');
+  });
+
+  it('has no few agents there if one of them knows many there', () => {
+    // The heartbeat is lost with which 1 would say so, too.
+    const members = { '001': [2], '1': [0], '11': [1] };
+    assert.equal(of(placesOf({ members }), '101'), 'elsewhere');
+    assert.deepEqual(of(placesOf({ members, joining: ['11'] }), '101'), ['1', '11', '001', '0']);
   });
 
   it('does not depend on few agents that have not joined, or watch it with another identifier', () => {
@@ -154,7 +161,7 @@ describe('a host beside the path', () => {
   });
 
   it('names all agents at that level, or none', () => {
-    const places = placesOf({ members: { '1': [0], '11': [2], '01': [2] } });
+    const places = placesOf({ members: { '1': [0], '11': [0], '01': [2] } });
     assert.deepEqual(
       places.fewBeside(0, 0)?.map(({ id }) => id),
       ['1', '11'],
