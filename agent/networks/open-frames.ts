@@ -15,7 +15,7 @@ export interface OpenFrame {
   readonly claimed: ReadonlySet<Digest>;
   /** By network, the decision for each claimed digest. */
   readonly decisions: ReadonlyMap<string, Map<Digest, Decision>>;
-  /** A network has lost its pools, and nobody can answer for it. */
+  /** A network without centre has lost its pools, or its claims do not count any more. */
   isUnanswerable: boolean;
 }
 

@@ -116,10 +116,12 @@ export class Peer {
     const isDead = since !== null && now.mono - since >= this.#p.settings.leaseMs;
     // A network without centre and pools has not begun, or is gone.
     if (marks === null && !isDead) return;
-    if (marks === null) open.isUnanswerable = true;
     for (const [i, digest] of digests.entries()) {
       const mark = (marks?.[i] ?? '0') as Mark;
-      this.#p.frames.decide(digest, this.#p.other, isDead && mark === 'q' ? '0' : mark);
+      const isLapsed = isDead && mark === 'q';
+      // The network may come back, and fetch what it had claimed.
+      if (marks === null || isLapsed) open.isUnanswerable = true;
+      this.#p.frames.decide(digest, this.#p.other, isLapsed ? '0' : mark);
     }
   }
 

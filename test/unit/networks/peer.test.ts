@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { it } from 'node:test';
+import { setImmediate as immediately } from 'node:timers/promises';
+import { OpenFrames } from '../../../agent/networks/open-frames.ts';
+import { Peer } from '../../../agent/networks/peer.ts';
+import type { Pools } from '../../../agent/networks/pools.ts';
+
+const settings = {
+  ...{ network: 'a', networks: ['a', 'b'], seeds: 1, batch: 10 },
+  ...{ onTimeout: 'wait' as const, timeoutMs: 1000, leaseMs: 3000 },
+};
+
+/**
+ * The verdict of network a on two URLs, while network b, without centre, has `marks`; its pools can
+ * be read from `readableMs` on.
+ */
+async function verdictWith(marks: string | null, readableMs = 0) {
+  const frames = new OpenFrames(['b']);
+  const base = { number: 'a/1', flag: 1 as const, origin: 'a-1', relay: 'a', sender: 'a-1.1' };
+  frames.add({ ...base, network: 'a', digests: ['x', 'y'] }, '00', { mono: 0, wall: 0 });
+  const [open] = frames.all();
+  let mono = 0;
+  const marksOf = async () => (mono < readableMs ? null : marks);
+  const pools = { hasCentre: async () => false, marksOf };
+  const peer = new Peer({
+    ...{ settings, other: 'b', frames, leads: () => true, agent: 'a-1', token: 'a-1.1' },
+    ...{ pools: new Map([['b', pools as unknown as Pools]]), wake: () => {} },
+    sha256: (text) => createHash('sha256').update(text).digest(),
+    onError: (error) => assert.fail(String(error)),
+  });
+  for (; !frames.isDecided(open!) && mono < 10_000; mono += 100) {
+    peer.pump({ mono, wall: mono });
+    await immediately();
+  }
+  return { ...frames.verdict(open!).verdict, mono };
+}
+
+it('peer: a claim counts until its network has had no centre for leaseMs', async () => {
+  const { owners, isPartial, mono } = await verdictWith('0q');
+  assert.deepEqual([owners, isPartial], [['', 'b'], false]);
+  assert.ok(mono < settings.leaseMs);
+});
+
+it('peer: a claim that lapsed makes the verdict partial, because its network may return', async () => {
+  const { owners, isPartial } = await verdictWith('0q', settings.leaseMs);
+  assert.deepEqual([owners, isPartial], [['', ''], true]);
+});
+
+it('peer: what a network has finished counts also after that', async () => {
+  const { owners, finals, isPartial } = await verdictWith('0f', settings.leaseMs);
+  assert.deepEqual([owners, finals, isPartial], [['', 'b'], '01', false]);
+});
+
+it('peer: without pools the verdict waits for leaseMs, and is partial', async () => {
+  const { owners, isPartial, mono } = await verdictWith(null);
+  assert.deepEqual([owners, isPartial], [['', ''], true]);
+  assert.ok(mono > settings.leaseMs);
+});
