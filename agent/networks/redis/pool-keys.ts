@@ -1,6 +1,8 @@
 // The names of the keys in Redis: ubiring:{CRAWL/NETWORK}:NAME, and ubiring:{CRAWL/HOST}:lease for
 // the leases of hosts. The braces are Redis Cluster's hash tag: keys with one tag are on one node.
 // The sets of digests have 256 shards with tags of their own, so that they can be on several nodes.
+// What a server process may have in an old state is only valid in that process, whose run id its
+// names contain: ubiring:{CRAWL/NETWORK}:RUN:NAME. Finished digests, verdicts and leases stay valid.
 
 import type { Digest } from '../pools.ts';
 
@@ -32,11 +34,14 @@ export class PoolKeys {
   readonly filledBy: string;
   readonly #crawl: string;
   readonly #tag: string;
+  readonly #run: string;
 
-  constructor(crawl: string, network: string) {
+  /** @param run - the run id of the server process */
+  constructor(crawl: string, network: string, run: string) {
     // Slashes separate the parts of a tag, and braces limit it.
     this.#crawl = encodeURIComponent(crawl);
     this.#tag = `${this.#crawl}/${network}`;
+    this.#run = run;
     this.urlPool = this.#key('URL_pool');
     this.localReducePool = this.#key('local_reduce_pool');
     this.distReducePool = this.#key('dist_reduce_pool');
@@ -47,7 +52,7 @@ export class PoolKeys {
   }
 
   taskPool(agent: string): string {
-    return this.#key(`task_pool:${agent}`);
+    return `ubiring:{${this.#tag}}:task_pool:${agent}`;
   }
 
   finishUrl(shard: number): string {
@@ -55,7 +60,7 @@ export class PoolKeys {
   }
 
   taskUrl(shard: number): string {
-    return `ubiring:{${this.#tag}/${hex(shard)}}:task_URL:${hex(shard)}`;
+    return `ubiring:{${this.#tag}/${hex(shard)}}:${this.#run}:task_URL:${hex(shard)}`;
   }
 
   lease(host: string): string {
@@ -68,7 +73,7 @@ export class PoolKeys {
   }
 
   #key(name: string): string {
-    return `ubiring:{${this.#tag}}:${name}`;
+    return `ubiring:{${this.#tag}}:${this.#run}:${name}`;
   }
 }
 

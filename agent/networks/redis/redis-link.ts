@@ -44,6 +44,7 @@ export class RedisLink {
   #failures = 0;
   #retry: NodeJS.Timeout | null = null;
   #isClosed = false;
+  #serverRun = '';
   #answeredAt = 0;
   #commands = 0;
   #waiting = 0;
@@ -57,6 +58,11 @@ export class RedisLink {
   /** Why there is no connection now; null if there is one. */
   get failure(): NetworkFailure | null {
     return this.#failure;
+  }
+
+  /** The run id of the server process that the last connection was opened to. */
+  get serverRun(): string {
+    return this.#serverRun;
   }
 
   /** Commands sent so far. */
@@ -84,7 +90,7 @@ export class RedisLink {
         'unreachable',
         'no answer to the first command in time',
       );
-      checkServer(this.#options.place, info);
+      this.#serverRun = checkServer(this.#options.place, info);
     } catch (error) {
       connection.destroy();
       const failure = this.#failureOf(error);

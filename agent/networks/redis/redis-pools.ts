@@ -74,17 +74,29 @@ export async function openPools(
   const ready = link.connect();
   // The caller may decide not to wait.
   ready.catch(() => {});
-  return { pools: new RedisPools(link, new PoolKeys(crawl, network)), ready };
+  return { pools: new RedisPools(link, crawl, network), ready };
 }
 
 export class RedisPools implements Pools {
   readonly link: RedisLink;
-  readonly #keys: PoolKeys;
+  readonly #crawl: string;
+  readonly #network: string;
+  #last: { readonly run: string; readonly keys: PoolKeys } | null = null;
   #touchedAt: number | null = null;
 
-  constructor(link: RedisLink, keys: PoolKeys) {
+  constructor(link: RedisLink, crawl: string, network: string) {
     this.link = link;
-    this.#keys = keys;
+    this.#crawl = crawl;
+    this.#network = network;
+  }
+
+  /** Those of the server process that is connected. */
+  get #keys(): PoolKeys {
+    const run = this.link.serverRun;
+    if (this.#last?.run !== run) {
+      this.#last = { run, keys: new PoolKeys(this.#crawl, this.#network, run) };
+    }
+    return this.#last.keys;
   }
 
   async submit(frame: Frame): Promise<void> {

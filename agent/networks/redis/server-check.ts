@@ -7,8 +7,11 @@ import { NetworkFailure, type RedisPlace } from './network-failure.ts';
 /** LPOS, XTRIM with MINID and SMISMEMBER need Redis 6.2. */
 const oldest = [6, 2] as const;
 
-/** @throws a NetworkFailure with the remedy */
-export function checkServer(place: RedisPlace, info: unknown): void {
+/**
+ * @returns the run id of the server process
+ * @throws a NetworkFailure with the remedy
+ */
+export function checkServer(place: RedisPlace, info: unknown): string {
   const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
   const fields = typeof info === 'string' ? fieldsOf(info) : new Map<string, string>();
   const version = fields.get('redis_version');
@@ -30,6 +33,7 @@ export function checkServer(place: RedisPlace, info: unknown): void {
     const remedy = 'set maxmemory-policy to noeviction there';
     throw refuse(`its maxmemory-policy ${policy} deletes keys when memory is full; ${remedy}`);
   }
+  return fields.get('run_id') ?? '';
 }
 
 function fieldsOf(info: string): Map<string, string> {

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
 import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
 import { DelayingProxy } from './delaying-proxy.ts';
-import { connected, digests, frameOf, opened } from './networks-stage.ts';
+import { connected, digests, frameOf, opened, verdictOf } from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 /** Between looks at a state that comes by itself; the test's own limit ends the wait. */
@@ -30,13 +30,16 @@ async function failureOf(work: Promise<unknown>): Promise<NetworkFailure> {
 describe('the connection to Redis', { skip: withoutRedis }, async () => {
   if (withoutRedis) return;
 
-  test('after a restart with its file, Redis has everything', async () => {
+  test('after a restart with its file, only what is finished and the verdicts count', async () => {
     const server = await RedisProcess.start('--appendonly', 'yes', '--appendfsync', 'always');
     const pools = await connected({ url: server.url() });
     const list = digests(3);
     await pools.setFilled();
     await pools.lead('t', 3_600_000);
     await pools.claim('t', frameOf('n', list));
+    await pools.settle('t', 'a1', verdictOf('n', 3), []);
+    await pools.claim('t', frameOf('m', list));
+    await pools.submit(frameOf('l', list));
     await pools.finish([list[0]!]);
     await server.stop('SIGKILL');
     await disconnected(pools);
@@ -48,10 +51,35 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     );
     await server.start();
     await reconnected(pools);
-    assert.equal(await pools.filledBy(), null);
-    assert.equal(await pools.marksOf(list), 'fqq');
-    assert.deepEqual(await pools.openFrames(), [frameOf('n', list, { marks: '000' })]);
-    assert.equal(await pools.lead('other', 1000), false);
+    assert.deepEqual(await pools.filledBy(), []);
+    assert.deepEqual(await pools.openFrames(), []);
+    assert.deepEqual(await pools.take(9, 9), { submitted: [], inbox: [] });
+    assert.equal(await pools.claim('t', frameOf('n', list)), null);
+    assert.equal(await pools.lead('other', 1000), true);
+    const [first] = await pools.verdicts('a1', '0', 9);
+    assert.deepEqual(first?.verdict, verdictOf('n', 3));
+    await pools.setFilled();
+    assert.equal(await pools.marksOf(list), 'f00');
+  });
+
+  test('after a restart with an old file, the pools are not filled', async () => {
+    const server = await RedisProcess.start();
+    const pools = await connected({ url: server.url() });
+    const list = digests(3);
+    await pools.setFilled();
+    await pools.finish([list[0]!]);
+    await pools.hold([list[1]!]);
+    await pools.link.call(['SAVE']);
+    // The file has a claim that is released, and lacks one that is finished.
+    await pools.release([list[1]!]);
+    await pools.finish([list[2]!]);
+    await server.stop('SIGKILL');
+    await disconnected(pools);
+    await server.start();
+    await reconnected(pools);
+    assert.equal(await pools.marksOf(list), null);
+    await pools.setFilled();
+    assert.equal(await pools.marksOf(list), 'f00');
   });
 
   test('after a restart without its file, the pools are not filled', async () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import type { Frame } from '../../../../agent/networks/pools.ts';
-import { PoolKeys } from '../../../../agent/networks/redis/pool-keys.ts';
 import { RedisLink } from '../../../../agent/networks/redis/redis-link.ts';
 import { RedisPools } from '../../../../agent/networks/redis/redis-pools.ts';
 
@@ -28,7 +27,7 @@ async function recorded(answer: unknown) {
         destroy: () => undefined,
         on: () => undefined,
         sendCommand: async (args) => {
-          if (args[0] === 'INFO') return 'redis_version:7.0.0\r\n';
+          if (args[0] === 'INFO') return 'redis_version:7.0.0\r\nrun_id:r1\r\n';
           sent.push(args);
           return answer;
         },
@@ -36,7 +35,7 @@ async function recorded(answer: unknown) {
     },
   );
   await link.connect();
-  return { pools: new RedisPools(link, new PoolKeys('a/{b}', 'berlin')), sent };
+  return { pools: new RedisPools(link, 'a/{b}', 'berlin'), sent };
 }
 
 const digests = Array.from({ length: 10_000 }, (_, k) =>
@@ -83,7 +82,7 @@ test('redis pools: a script has at most 1000 digests, and each names its shard',
         const shard = Buffer.from(pairs[k]!, 'base64url').subarray(0, 1).toString('hex');
         const place = keysBefore + 2 * Number(pairs[k + 1]);
         const tag = `ubiring:{a%2F%7Bb%7D/berlin/${shard}}`;
-        const expected = [`${tag}:finish_URL:${shard}`, `${tag}:task_URL:${shard}`];
+        const expected = [`${tag}:finish_URL:${shard}`, `${tag}:r1:task_URL:${shard}`];
         assert.deepEqual(keys.slice(place, place + 2), expected);
         seen.push(pairs[k]!);
       }
