@@ -38,6 +38,8 @@ interface Home {
   readonly pools: Pools;
   readonly loop: Loop;
   readonly leases: Map<string, Lease>;
+  /** Redis has been out of reach for so long that its leases do not count. */
+  isAway: boolean;
   /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
   releases: HostRelease[];
   /** Grants that wait for the next pump: their waits count from then. */
@@ -51,6 +53,9 @@ const ASK_MIN_MS = 250;
 /** The longest interval, as a share of `leaseMs`: a place in the line lasts half of it. */
 const ASK_SHARE = 8;
 
+/** With `proceed`, hosts whose home's Redis has not answered for so many leases need none. */
+const AWAY_LEASES = 2;
+
 export class HostLeases {
   readonly #p: HostLeasesParts;
   readonly #homes = new Map<string, Home>();
@@ -63,7 +68,8 @@ export class HostLeases {
     const { wake, onError } = parts;
     for (const [network, pools] of parts.pools) {
       const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
-      const home: Home = { pools, loop, leases: new Map(), releases: [], arrived: [] };
+      const empty = { leases: new Map(), releases: [], arrived: [] };
+      const home: Home = { pools, loop, isAway: false, ...empty };
       this.#homes.set(network, home);
     }
   }
@@ -76,10 +82,12 @@ export class HostLeases {
       const times = { readyAtMs: 0, coolAtMs: 0, askAtMs: now.mono, pauseMs: ASK_MIN_MS };
       home.leases.set(host, { host, delayMs, held: null, ...times });
       home.loop.kick();
-      return { kind: 'wait', untilMs: null };
+      return home.isAway ? { kind: 'go' } : { kind: 'wait', untilMs: null };
     }
     lease.delayMs = delayMs;
-    if (this.#leftMs(lease, now) <= 0) return { kind: 'wait', untilMs: null };
+    if (this.#leftMs(lease, now) <= 0) {
+      return home.isAway ? { kind: 'go' } : { kind: 'wait', untilMs: null };
+    }
     if (now.mono < lease.readyAtMs) return { kind: 'wait', untilMs: lease.readyAtMs };
     return { kind: 'go' };
   }
@@ -110,11 +118,14 @@ export class HostLeases {
 
   /** Whether a request to the host may be written or continue. */
   mayGoOn(host: string, now: Instant): boolean {
-    const lease = this.#homeByHost.get(host)?.leases.get(host);
-    return lease !== undefined && this.#leftMs(lease, now) > 0;
+    const home = this.#homeByHost.get(host);
+    const lease = home?.leases.get(host);
+    return lease !== undefined && (home!.isAway || this.#leftMs(lease, now) > 0);
   }
 
   pump(now: Instant): void {
+    const { onTimeout, leaseMs } = this.#p.settings;
+    const isAwayAllowed = onTimeout === 'proceed';
     for (const home of this.#homes.values()) {
       for (const { grants, from, grant } of home.arrived.splice(0)) {
         for (const each of grants)
@@ -122,6 +133,9 @@ export class HostLeases {
       }
       if (this.#nextOf(home) <= now.mono) home.loop.kick();
       if (home.leases.size + home.releases.length > 0) home.loop.pump(now);
+      const wasAway = home.isAway;
+      home.isAway = isAwayAllowed && home.loop.failedMs >= AWAY_LEASES * leaseMs;
+      if (home.isAway && !wasAway) for (const host of home.leases.keys()) this.#p.wakeHost(host);
     }
   }
 

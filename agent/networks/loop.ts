@@ -26,6 +26,7 @@ export class Loop {
   /** When the open run began, and since when no run has succeeded; null: the last one has (mono). */
   #beganAtMs = 0;
   #failingSinceMs: number | null = null;
+  #failedMs = 0;
   #errors = 0;
 
   constructor(parts: LoopParts) {
@@ -36,6 +37,11 @@ export class Loop {
   troubleMs(now: Instant): number {
     const since = this.#failingSinceMs ?? (this.#isOpen ? this.#beganAtMs : now.mono);
     return now.mono - since;
+  }
+
+  /** From the first failure since the last success to the last failure. */
+  get failedMs(): number {
+    return this.#failedMs;
   }
 
   get errors(): number {
@@ -91,10 +97,12 @@ export class Loop {
     this.#ended = null;
     if (ended === 'failed') {
       this.#failingSinceMs ??= this.#beganAtMs;
+      this.#failedMs = now.mono - this.#failingSinceMs;
       this.#backoffMs = Math.min(BACKOFF_MAX_MS, Math.max(BACKOFF_MIN_MS, this.#backoffMs * 2));
       this.#dueAtMs = now.mono + this.#backoffMs;
     } else {
       this.#failingSinceMs = null;
+      this.#failedMs = 0;
       this.#backoffMs = 0;
       this.#dueAtMs = now.mono + ended;
     }

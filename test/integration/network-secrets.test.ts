@@ -1,4 +1,5 @@
-// The passwords of Redis, from the environment or a URL, appear in no output and in no file.
+// The passwords of Redis, from the environment or a URL, appear in no output and in no file. A crawl
+// with a wrong password of another network ends.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -6,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
 import { start, until } from './cli-process.ts';
-import { assertCode, crawlOf } from './cluster-stage.ts';
+import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
 
 const [right, wrong, ofUrl] = ['s3cret-right', 's3cret-wrong', 's3cret-url'];
 
@@ -47,10 +48,11 @@ test('passwords of networks are never shown', { skip: withoutRedis }, async (t) 
     return fs.existsSync(log) && failure.test(fs.readFileSync(log, 'utf8'));
   });
   await run(0, ['status', file, '--json'], {});
-  launch.child.kill('SIGTERM');
-  const { code, stdout, stderr } = await launch.ended;
-  assert.equal(code, 11);
-  said.push(stdout, stderr);
+  // Without the leases of the hosts whose home is paris, the crawl goes on after two leases.
+  const ended = await launch.ended;
+  assertCode(ended, 0);
+  assertWhole(crawl, 0);
+  said.push(ended.stdout, ended.stderr);
   for (const name of fs.readdirSync(join(crawl.scratch.directory, 'berlin'), { recursive: true })) {
     const path = join(crawl.scratch.directory, 'berlin', String(name));
     if (fs.statSync(path).isFile()) said.push(fs.readFileSync(path, 'latin1'));

@@ -6,9 +6,10 @@ import { HostLeases } from '../../../agent/networks/host-leases.ts';
 import type { HostAsk, HostRelease, Pools } from '../../../agent/networks/pools.ts';
 
 const LEASE_MS = 3000;
+const AWAY_MS = 2 * LEASE_MS;
 const at = (ms: number) => ({ mono: ms, wall: ms });
 
-function subject() {
+function subject(onTimeout: 'proceed' | 'wait' = 'wait') {
   const log = {
     asks: [] as { hosts: readonly HostAsk[]; grant: string }[],
     releases: [] as HostRelease[],
@@ -30,7 +31,7 @@ function subject() {
   } as unknown as Pools;
   const leases = new HostLeases({
     settings: {
-      ...{ network: 'a', networks: ['a'], seeds: 1, onTimeout: 'wait', timeoutMs: 500, batch: 10 },
+      ...{ network: 'a', networks: ['a'], seeds: 1, onTimeout, timeoutMs: 500, batch: 10 },
       leaseMs: LEASE_MS,
     },
     ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
@@ -85,6 +86,30 @@ describe('host leases', () => {
     assert.equal(leases.mayGoOn('h', at(LEASE_MS)), false);
     assert.ok(log.errors > 0);
   });
+
+  for (const onTimeout of ['proceed', 'wait'] as const) {
+    it(`without its home's Redis, a host is visited after two leases or waits: ${onTimeout}`, async () => {
+      const { leases, log, turn } = subject(onTimeout);
+      log.answer = new Error('WRONGPASS');
+      leases.enter('h', 100, at(0));
+      await turn(0);
+      await turn(AWAY_MS - 400);
+      assert.deepEqual(leases.enter('h', 100, at(AWAY_MS - 1)).kind, 'wait');
+      assert.equal(leases.mayGoOn('h', at(AWAY_MS - 1)), false);
+      await turn(AWAY_MS);
+      const isAway = onTimeout === 'proceed';
+      assert.deepEqual(log.woken, isAway ? ['h'] : []);
+      for (const host of ['h', 'i']) {
+        assert.equal(leases.enter(host, 100, at(AWAY_MS)).kind, isAway ? 'go' : 'wait');
+      }
+      assert.equal(leases.mayGoOn('h', at(AWAY_MS)), isAway);
+      // The Redis is back, and another network has the hosts.
+      log.answer = null;
+      await turn(2 * AWAY_MS);
+      assert.equal(leases.mayGoOn('h', at(2 * AWAY_MS)), false);
+      assert.equal(leases.enter('i', 100, at(2 * AWAY_MS)).kind, 'wait');
+    });
+  }
 
   it('a lease is renewed at a third', async () => {
     const { leases, log, turn } = subject();
