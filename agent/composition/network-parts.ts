@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
+import type { NetworkFailure } from '../networks/redis/network-failure.ts';
 import type { SharedNetworks } from '../networks/shared-networks.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { splitIdentity } from '../url/url-key.ts';
@@ -31,7 +32,10 @@ export interface NetworkWiring {
   readonly log: Logger;
 }
 
-/** Connects to the Redis of every network. The agent starts only if its own one is usable. */
+/**
+ * Connects to the Redis of every network. The agent does not start if its own one refuses it, which
+ * only a person can change. A Redis that is away is connected to when it is back.
+ */
 export async function connectNetworks(
   config: Config,
   environment: Readonly<Record<string, string | undefined>>,
@@ -50,8 +54,7 @@ export async function connectNetworks(
       const options = { crawl: name, network: other, url, timeoutMs, environment };
       const opened = await openPools(options);
       pools.set(other, opened.pools);
-      // Another network's Redis may be away for a while; it is connected to when it is back.
-      if (other === network) await opened.ready;
+      if (other === network) await opened.ready.catch(throwIfRefused);
     }
   } catch (error) {
     close();
@@ -69,4 +72,8 @@ export async function connectNetworks(
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
     });
   return { ok: true, networks: { build, close } };
+}
+
+function throwIfRefused(failure: NetworkFailure): void {
+  if (failure.code === 'refused') throw failure;
 }

@@ -1,0 +1,44 @@
+// An agent starts while the Redis of its network is away. With `proceed` it crawls, and ends when
+// the Redis has its reports; with `wait` it fetches no page until the Redis is there.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
+import { call, start, until } from './cli-process.ts';
+import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
+
+for (const [second, onTimeout] of [
+  [94, 'proceed'],
+  [95, 'wait'],
+] as const) {
+  test(`an agent starts without its Redis: ${onTimeout}`, { skip: withoutRedis }, async (t) => {
+    const redis = await RedisProcess.start();
+    await redis.stop();
+    const crawl = await crawlOf(t, second, 1);
+    const config = JSON.parse(fs.readFileSync(crawl.config, 'utf8')) as Record<string, object>;
+    const file = crawl.scratch.write('berlin.json', {
+      ...config,
+      agent: { ...config.agent, dataDir: 'berlin' },
+      dedup: {
+        ...{ mode: 'redis', network: 'berlin', networks: { berlin: redis.url() } },
+        ...{ onTimeout, timeoutMs: 300, leaseMs: 1000 },
+      },
+    });
+    const launch = start(['launch', file]);
+    if (onTimeout === 'proceed') await crawl.served(60);
+    else {
+      const log = join(crawl.scratch.directory, 'berlin/a1/agent.log');
+      await until('the failure in the log', () => {
+        return fs.existsSync(log) && fs.readFileSync(log, 'utf8').includes('ECONNREFUSED');
+      });
+      const status = await call(['status', file, '--json']);
+      assert.match(status.stdout, /"reporter":\s*\{[^}]*"errors":\s*[1-9]/);
+      assert.equal(crawl.web.requests().length, 0);
+    }
+    await redis.start();
+    assertCode(await launch.ended, 0);
+    assertWhole(crawl, 0);
+  });
+}
