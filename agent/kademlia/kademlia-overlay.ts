@@ -19,6 +19,7 @@ import type { Peer } from '../core/protocol/effects.ts';
 import type { AgentId, Host, MemberCard, Message } from '../core/protocol/messages.ts';
 import { KnownLists } from './neighbourhood/known-lists.ts';
 import type { Neighbour } from './neighbourhood/known-places.ts';
+import { NamedAgents } from './neighbourhood/named-agents.ts';
 import { Neighbourhood } from './neighbourhood/neighbourhood.ts';
 import { Claims } from './routing/claims.ts';
 import {
@@ -26,7 +27,6 @@ import {
   cardOf,
   contactOf,
   distanceTo,
-  hasAny,
   hexOf,
   type IdentifiersOf,
   namesFor,
@@ -34,7 +34,6 @@ import {
   prefixOf,
 } from './routing/contact.ts';
 import { FirstContacts, type FirstContactsOptions } from './routing/first-contacts.ts';
-import { Hearsay } from './routing/hearsay.ts';
 import { Locator } from './routing/locator.ts';
 import { RoutingTable } from './routing/routing-table.ts';
 import { LeaderTree } from './tree/leader-tree.ts';
@@ -64,10 +63,6 @@ const PING_AFTER_HEARTBEATS = 30;
 const REFRESH_MS = 3_600_000;
 /** Contacts of a region that are greeted at a time. */
 const GREETED_MAX = 64;
-/** Agents of a region to greet: more than a region has. */
-const TO_GREET_MAX = 1024;
-/** Agents outside the view that are pinged because others named them. */
-const TO_PING_MAX = 512;
 
 /** A member, as its last heartbeat described it. */
 interface Known {
@@ -91,10 +86,7 @@ export class KademliaOverlay implements Overlay {
   readonly #claims: Claims;
   #hood: Neighbourhood;
   readonly #known = new Map<AgentId, Known>();
-  /** Agents of this agent's regions to greet. */
-  readonly #toGreet: Hearsay;
-  /** Agents outside them to ping. */
-  readonly #toPing: Hearsay;
+  readonly #named: NamedAgents;
   #asked = new Map<string, number>();
   #seenChanges = 0;
   #verifiedAt = 0;
@@ -134,9 +126,12 @@ export class KademliaOverlay implements Overlay {
       dropped: (id) => this.#forget(id),
     });
     this.#first = new FirstContacts(settings);
-    const times = { everyMs: settings.heartbeatMs, waitMs: suspectAfterMs };
-    this.#toGreet = new Hearsay({ max: TO_GREET_MAX, ...times });
-    this.#toPing = new Hearsay({ max: TO_PING_MAX, ...times });
+    this.#named = new NamedAgents({
+      ...{ identifiersOf, everyMs: settings.heartbeatMs, waitMs: suspectAfterMs },
+      hood: () => this.#hood,
+      hasRoomFor: (identifiers) => this.#table.hasRoomFor(identifiers),
+      isKnown: (id) => this.#table.has(id),
+    });
     this.#hood = this.#newHood();
   }
 
@@ -151,7 +146,7 @@ export class KademliaOverlay implements Overlay {
 
   #hasContactIn(region: Prefix): boolean {
     if (!this.#table.isEmpty(region)) return true;
-    return this.#toPing.contacts().some((one) => hasAny(this.#s.identifiersOf(one), region));
+    return this.#named.hasIn(region);
   }
 
   // ---- members
@@ -159,7 +154,7 @@ export class KademliaOverlay implements Overlay {
   reset(): void {
     this.#hood = this.#newHood();
     this.#known.clear();
-    this.#toGreet.clear();
+    this.#named.reset();
     this.#asked.clear();
     this.#claims.reset();
     this.#locator.reset();
@@ -180,8 +175,7 @@ export class KademliaOverlay implements Overlay {
     const identifiers = this.#s.identifiersOf(card);
     const known: Known = { card, identifiers, regions: [], complete: [], needsMe: true };
     this.#known.set(card.id, known);
-    this.#toGreet.delete(card.id);
-    this.#toPing.delete(card.id);
+    this.#named.added(card.id);
     this.#table.seen(contactOf(card), now.mono);
     this.#hood.put(neighbourOf(card.id, joined, known));
     // Through the first contact; once more after the join, when all that began together are known.
@@ -243,29 +237,14 @@ export class KademliaOverlay implements Overlay {
   }
 
   isReady(): boolean {
-    return this.#toGreet.size === 0 && this.#hood.isComplete;
+    return this.#named.greetsNobody && this.#hood.isComplete;
   }
 
   // ---- agents that others name
 
   isNamed(card: MemberCard, now: Instant): boolean {
     if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
-    if (!this.#counts(card, now)) return false;
-    // It will be named again.
-    if (this.#toGreet.isFull && !this.#toGreet.has(card.id)) return false;
-    if (!this.#hood.named(card.id, this.#s.identifiersOf(card))) {
-      this.#pingLater(card, now);
-      return false;
-    }
-    this.#toGreet.add(contactOf(card), now.mono);
-    return true;
-  }
-
-  #pingLater(card: MemberCard, now: Instant): void {
-    const { id } = card;
-    if (id === this.#s.self.id || this.#known.has(id) || this.#table.has(id)) return;
-    if (!this.#table.hasRoomFor(this.#s.identifiersOf(card))) return;
-    this.#toPing.add(contactOf(card), now.mono);
+    return this.#counts(card, now) && this.#named.isNear(contactOf(card), now.mono);
   }
 
   // ---- messages
@@ -288,7 +267,7 @@ export class KademliaOverlay implements Overlay {
   #hearRegion(from: Watched, { key, length, agents, empty }: RegionTold, now: Instant): void {
     for (const card of agents) this.isNamed(card, now);
     // Agents may be left out. The question is asked again.
-    if (this.#toGreet.isFull || !agents.every((card) => this.#counts(card, now))) return;
+    if (this.#named.isFull || !agents.every((card) => this.#counts(card, now))) return;
     const region = prefixOf(BigInt(`0x${key}`), length);
     const isEmpty = Array.from({ length }, (_, level) => empty[level] === '1');
     this.#hood.answered(from.card.id, region, { empty: isEmpty });
@@ -307,7 +286,7 @@ export class KademliaOverlay implements Overlay {
     const card = { id, inc, capacity, address };
     const counts = this.meet(card, now);
     if (counts) {
-      this.#toPing.delete(id);
+      this.#named.answered(id);
       this.#see(card, now);
       this.isNamed(card, now);
     }
@@ -323,7 +302,11 @@ export class KademliaOverlay implements Overlay {
         if (!counts) return null;
         const first = message.agents.slice(0, this.#s.bucketSize);
         const named = first.filter((one) => this.#counts(one, now));
-        for (const one of named) this.#pingLater(one, now);
+        for (const one of named) {
+          if (one.id !== this.#s.self.id && !this.#known.has(one.id)) {
+            this.#named.isFar(contactOf(one), now.mono);
+          }
+        }
         this.#locator.answered(card, BigInt(`0x${message.key}`), named);
         return null;
       }
@@ -370,7 +353,7 @@ export class KademliaOverlay implements Overlay {
   }
 
   #forget(id: AgentId): void {
-    this.#toPing.delete(id);
+    this.#named.answered(id);
     if (!this.#known.has(id)) this.#table.forget(id);
   }
 
@@ -411,20 +394,12 @@ export class KademliaOverlay implements Overlay {
   pump(now: Instant): OverlayWork {
     if (this.#hood.joined) this.#nameContacts(now);
     this.#verifyContacts(now);
-    const named = this.#toGreet.due(now.mono);
-    for (const { id } of named.expired) this.#hood.expire(id);
-    const greet = named.asks.filter((contact) => {
-      if (this.#hood.needs(this.#s.identifiersOf(contact))) return true;
-      this.#toGreet.delete(contact.id);
-      this.#hood.expire(contact.id);
-      return false;
-    });
-    const hearsay = this.#toPing.due(now.mono);
-    for (const contact of [...named.expired, ...hearsay.expired]) this.#table.failed(contact);
+    const named = this.#named.due(now.mono);
+    for (const contact of named.expired) this.#table.failed(contact);
     const has = (at: string) => this.#known.values().some(({ card }) => card.address === at);
     const first = this.#first.due({ size: this.#known.size, has }, now.mono);
     const pinged: Peer[] = [
-      ...hearsay.asks,
+      ...named.pings,
       ...this.#table.pings(now.mono),
       ...first.map((address) => ({ id: '', address })),
     ];
@@ -443,7 +418,7 @@ export class KademliaOverlay implements Overlay {
     this.#seenChanges = this.#hood.changes;
     return {
       isMoved,
-      greet,
+      greet: named.greet,
       asks: this.#questions(now),
       pings: [
         ...pinged.map((to) => ({ to, message: ping })),

@@ -20,7 +20,7 @@ const ADDRESSES_MAX = 4;
 interface Named {
   /** One for each address; the next one to ask is the first. */
   readonly contacts: Contact[];
-  readonly since: number;
+  since: number;
   askedAt: number;
 }
 
@@ -55,6 +55,12 @@ export class Hearsay {
       if (known.contacts.length < ADDRESSES_MAX) known.contacts.unshift(contact);
     }
     return true;
+  }
+
+  /** The agent runs, and is to be asked again. */
+  renew(id: AgentId, now: number): void {
+    const named = this.#named.get(id);
+    if (named) named.since = now;
   }
 
   delete(id: AgentId): void {
