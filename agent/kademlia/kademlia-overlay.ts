@@ -73,6 +73,8 @@ interface Known {
   complete: readonly number[];
   /** Whether the member must know this agent, as it last said. */
   needsMe: boolean;
+  /** The last heartbeat to it said that this agent does not need it. */
+  isTold: boolean;
 }
 
 export class KademliaOverlay implements Overlay {
@@ -173,7 +175,14 @@ export class KademliaOverlay implements Overlay {
 
   added({ card, joined }: Watched, now: Instant): void {
     const identifiers = this.#s.identifiersOf(card);
-    const known: Known = { card, identifiers, regions: [], complete: [], needsMe: true };
+    const known: Known = {
+      card,
+      identifiers,
+      regions: [],
+      complete: [],
+      needsMe: true,
+      isTold: false,
+    };
     this.#known.set(card.id, known);
     this.#named.added(card.id);
     this.#table.seen(contactOf(card), now.mono);
@@ -204,7 +213,10 @@ export class KademliaOverlay implements Overlay {
   about(to: Watched): About {
     const [regions, complete] = [this.#hood.regions(), this.#hood.completeRegions()];
     const isLearning = regions.some((length, i) => length !== complete[i]);
-    return { regions, ...(isLearning && { complete }), needs: this.needs(to) };
+    const needs = this.needs(to);
+    const known = this.#known.get(to.card.id);
+    if (known) known.isTold = !needs;
+    return { regions, ...(isLearning && { complete }), needs };
   }
 
   concerned({ card }: Watched): ReadonlySet<AgentId> | null {
@@ -217,7 +229,8 @@ export class KademliaOverlay implements Overlay {
 
   isSpare({ card: { id } }: Watched): boolean {
     const known = this.#known.get(id);
-    if (!known || known.needsMe || this.#hood.needsMember(id)) return false;
+    // A member that is not told would wait until it misses the heartbeats of this agent.
+    if (!known?.isTold || known.needsMe || this.#hood.needsMember(id)) return false;
     return !(this.#hood.isNeededBy(neighbourOf(id, true, known)) || this.#hood.contradicts(id));
   }
 

@@ -212,6 +212,9 @@ describe('members', () => {
     const { overlay } = joined();
     overlay.added(watched('0001'), ZERO);
     assert.equal(overlay.needs(watched('1')), false);
+    overlay.heard(watched('1'), { regions: [1], needs: false }, ZERO);
+    assert.equal(overlay.isSpare(watched('1')), false, 'it does not know yet');
+    assert.equal(overlay.about(watched('1')).needs, false);
     for (const [about, isSpare] of [
       [{ regions: [1], needs: true }, false],
       [{ regions: [0], needs: false }, false],
