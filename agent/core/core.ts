@@ -164,7 +164,7 @@ export class Core {
       case 'HEARTBEAT':
         return this.#onHeartbeat(envelope, message, now, relayed);
       case 'REFUSED':
-        return this.#p.membership.onRefused(from.id, message);
+        return this.#p.membership.onRefused(from.id, message, now);
       case 'WELCOME':
         this.#p.operator.onDirectives(from.id, message.orders, now);
         return this.#p.membership.onWelcome(from.id, message, now);

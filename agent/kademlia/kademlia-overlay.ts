@@ -175,14 +175,8 @@ export class KademliaOverlay implements Overlay {
 
   added({ card, joined }: Watched, now: Instant): void {
     const identifiers = this.#s.identifiersOf(card);
-    const known: Known = {
-      card,
-      identifiers,
-      regions: [],
-      complete: [],
-      needsMe: true,
-      isTold: false,
-    };
+    const flags = { needsMe: true, isTold: false };
+    const known: Known = { card, identifiers, regions: [], complete: [], ...flags };
     this.#known.set(card.id, known);
     this.#named.added(card.id);
     this.#table.seen(contactOf(card), now.mono);
@@ -245,6 +239,10 @@ export class KademliaOverlay implements Overlay {
     return this.#first.mayBeginAlone;
   }
 
+  postponed(id: AgentId, now: Instant): void {
+    this.#named.renew(id, now.mono);
+  }
+
   get entries(): Entries {
     return this.#first;
   }
@@ -300,8 +298,9 @@ export class KademliaOverlay implements Overlay {
     const counts = this.meet(card, now);
     if (counts) {
       this.#named.answered(id);
-      this.#see(card, now);
-      this.isNamed(card, now);
+      // Nobody looks for an agent that has not joined, and it greets those that it must know itself.
+      if (message.joined) this.#see(card, now);
+      if (message.joined || this.#first.isEntry(address)) this.isNamed(card, now);
     }
     switch (message.type) {
       case 'PING':
@@ -328,7 +327,8 @@ export class KademliaOverlay implements Overlay {
 
   #aboutMe() {
     const { self, fingerprintHash } = this.#s;
-    return { capacity: self.capacity, address: self.address, fingerprintHash };
+    const { joined } = this.#hood;
+    return { capacity: self.capacity, address: self.address, fingerprintHash, joined };
   }
 
   /** The nearest agents that are known here: members, with their incarnations, and contacts. */

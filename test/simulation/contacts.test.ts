@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
 import { cluster } from './case-kit.ts';
 
 const kademlia = { contacts: ['a1'], ids: 1, neighbourhood: 4, bucketSize: 4 };
@@ -63,6 +64,26 @@ describe('without the contact', () => {
     assert.equal(c.agents.get('a5')!.end, null);
     for (const id of IDS.slice(0, 4)) c.start(id);
     c.runUntil('all have joined', () => IDS.every((id) => c.snapshot(id).joined), 30_000);
+  });
+});
+
+describe('many agents that start at once', () => {
+  it('join one after the other if they have room for few members', () => {
+    const ids = Array.from({ length: 24 }, (_, i) => `a${i + 1}`);
+    const bounds = { ...BOUNDS, unconfigured: 16 };
+    const plan = { kademlia, backups: 1, delayMs: 2000, settings: () => ({ bounds }) };
+    const c = cluster(ids, plan, 3, 600);
+    c.start('a1');
+    c.runUntil('the contact has joined', () => c.snapshot('a1').joined);
+    for (const id of ids.slice(1)) c.start(id);
+    c.runUntil('one must wait', () =>
+      ids.some((id) => /must wait/.test(c.snapshot(id).waits ?? '')),
+    );
+    c.runUntil('all have joined', () => ids.every((id) => c.snapshot(id).joined), 60_000);
+    assert.deepEqual(
+      ids.flatMap((id) => c.snapshot(id).refused),
+      [],
+    );
   });
 });
 

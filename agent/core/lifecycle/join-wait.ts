@@ -20,7 +20,7 @@ interface JoinWaitParts {
   readonly settings: Pick<CoreSettings, 'suspectAfterMs'>;
   readonly view: Pick<View, 'members' | 'size' | 'joined'>;
   readonly overlay: Pick<Overlay, 'isPartial' | 'mayBeFirst' | 'entries'>;
-  readonly membership: Pick<Membership, 'awaited'>;
+  readonly membership: Pick<Membership, 'awaited' | 'postponedAt'>;
   readonly effects: Effects;
   readonly shutdown: Pick<Shutdown, 'end'>;
 }
@@ -76,7 +76,7 @@ export class JoinWait implements Part {
     const { view, overlay, membership } = this.#p;
     this.#endForlorn(membership.awaited, mono - this.#startAt);
     if (overlay.mayBeFirst) return;
-    if (view.size > 0) this.#metAt = mono;
+    this.#metAt = view.size > 0 ? mono : Math.max(this.#metAt, membership.postponedAt);
     const reason = this.#reasonAt(mono);
     this.#warning.goesOn(reason === null ? null : `has not joined: ${reason}`, mono);
     // An agent that has joined before has hosts and pages, and its network may be back later.
@@ -86,6 +86,9 @@ export class JoinWait implements Part {
 
   #reasonAt(mono: number): string | null {
     const members = [...this.#p.view.members()];
+    const { postponedAt } = this.#p.membership;
+    const isPostponed = mono - postponedAt < this.#p.settings.suspectAfterMs;
+    if (isPostponed) return 'so many agents join that it must wait for some of them';
     if (members.length === 0) return this.#nobody();
     // A contact begins a cluster only after S; others join after it.
     const isEarly = mono - this.#startAt < 2 * this.#p.settings.suspectAfterMs;

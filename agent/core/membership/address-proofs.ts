@@ -54,7 +54,7 @@ interface Asked extends Omit<Claim, 'capacity'> {
 export type Verdict =
   | { readonly code: 'granted' }
   | { readonly code: 'asked'; readonly why?: string }
-  | { readonly code: 'refused'; readonly why: string };
+  | { readonly code: 'refused' | 'full'; readonly why: string };
 
 const GRANTED: Verdict = { code: 'granted' };
 const ASKED: Verdict = { code: 'asked' };
@@ -90,6 +90,8 @@ export class AddressProofs {
   judge(claim: Claim, evidence: Evidence, isNews: boolean, now: Instant): Verdict {
     const why = this.#objectionTo(claim);
     if (why !== null) return { code: 'refused', why };
+    const excess = this.#excessWith(claim);
+    if (excess !== null) return { code: 'full', why: excess };
     if (!this.#isReachable(claim, evidence, now)) return this.#unanswered(claim, evidence, now);
     const old = this.#p.view.get(claim.id);
     if (!old || !isNews) return GRANTED;
@@ -98,7 +100,7 @@ export class AddressProofs {
   }
 
   /** Why the claim is refused whatever the evidence; null: there is no objection. */
-  #objectionTo({ id, address, capacity }: Claim): string | null {
+  #objectionTo({ id, address }: Claim): string | null {
     if (this.#p.outbound.isConfigured({ id, address })) return null;
     if (address.startsWith('ipc:')) return `the config does not have it at ${address}`;
     const { configured } = this.#p.settings;
@@ -110,8 +112,16 @@ export class AddressProofs {
     if (holder && !this.#isVacant(holder.id, inConfig)) {
       return `its address ${address} is that of ${holder.id}`;
     }
+    return null;
+  }
+
+  /** Which limit of the members outside the config the claim would exceed; null: none. */
+  #excessWith({ id, address, capacity }: Claim): string | null {
+    if (this.#p.outbound.isConfigured({ id, address })) return null;
+    const inConfig = new Set(this.#p.settings.configured.map((peer) => peer.id));
     if (inConfig.has(id)) return null;
     const { unconfigured: max, unconfiguredCapacity: capacityMax } = this.#p.settings.bounds;
+    const members = [...this.#p.view.members()].map(({ card }) => card);
     const others = members.filter((other) => other.id !== id && !inConfig.has(other.id));
     if (others.length >= max) return `${max} agents that are not in the config are members already`;
     const total = others.reduce((sum, other) => sum + other.capacity, capacity);

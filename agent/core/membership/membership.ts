@@ -13,7 +13,7 @@ import type { Peer } from '../protocol/effects.ts';
 import type { AgentId, Envelope, Incarnation, Message, News } from '../protocol/messages.ts';
 import { IDENTIFIERS_MAX, putLatest } from '../protocol/put-latest.ts';
 import { type CoreSettings, unheardMs } from '../protocol/settings.ts';
-import { AddressProofs, type Claim, type Evidence } from './address-proofs.ts';
+import { AddressProofs, type Claim, type Evidence, type Verdict } from './address-proofs.ts';
 import { Greetings, refusalText } from './greetings.ts';
 import { Heartbeats } from './heartbeats.ts';
 import type { Outbound } from './outbound.ts';
@@ -26,6 +26,8 @@ import type { Member, View } from './view.ts';
 type Heartbeat = Extract<Message, { type: 'HEARTBEAT' }>;
 type Hello = Extract<Message, { type: 'HELLO' }>;
 type Probe = Extract<Message, { type: 'PROBE' }>;
+type Greeted = Pick<Hello, 'greeting'> & Pick<Refused, 'later'>;
+type Refused = Extract<Message, { type: 'REFUSED' }>;
 type Welcome = Extract<Message, { type: 'WELCOME' }>;
 
 /** Why a member was removed: its LEAVE, a time without news, or a later incarnation. */
@@ -83,6 +85,8 @@ export class Membership {
   /** Agents that this process must meet before it joins for the first time. */
   readonly #awaited: Set<AgentId>;
   #startAt = 0;
+  /** When an agent last had no room for this one. */
+  postponedAt = -Infinity;
   readonly heartbeats: Heartbeats;
   /** The counter of the database at the start of this incarnation, for HELLO. */
   helloCounter = 0;
@@ -150,8 +154,9 @@ export class Membership {
     const verdict = this.#proofs.judge(peer, { by: id, proof }, this.#isNew(peer), now);
     if (verdict.code !== 'granted') {
       const { code, why } = verdict;
-      if (why !== undefined) this.#p.refused.refuse(id, 'hello', why, now);
-      return code === 'refused' ? this.#refuse(peer, hello, why) : undefined;
+      const later = this.#isLater(verdict);
+      if (why !== undefined && !later) this.#p.refused.refuse(id, 'hello', why, now);
+      return code === 'asked' ? undefined : this.#refuse(peer, { ...hello, later }, why);
     }
     const collision = this.#collisionWith({ id, capacity });
     if (collision) {
@@ -185,9 +190,16 @@ export class Membership {
     });
   }
 
-  #refuse(peer: Claim, { greeting }: Hello, path: string, yours = peer.id, theirs = ''): void {
+  /** In a partial view, members that are not needed will leave room for others. */
+  #isLater({ code }: Verdict): boolean {
+    return code === 'full' && this.#p.overlay.isPartial;
+  }
+
+  #refuse(peer: Claim, to: Greeted, path: string, yours = peer.id, theirs = ''): void {
+    const { greeting, later } = to;
     const answer = { type: 'REFUSED', path, yours, theirs, joined: this.#p.view.joined } as const;
-    this.#p.outbound.toAddress(peer, greeting === undefined ? answer : { ...answer, greeting });
+    const more = { ...(greeting !== undefined && { greeting }), ...(later && { later }) };
+    this.#p.outbound.toAddress(peer, { ...answer, ...more });
   }
 
   /** Whether the incarnation would be added to the view: it is the latest and has no tombstone. */
@@ -237,7 +249,11 @@ export class Membership {
     for (const one of members) this.#hear(one, now, { asked, vouched: heard.has(one.id) });
   }
 
-  onRefused(from: AgentId, refused: Extract<Message, { type: 'REFUSED' }>): void {
+  onRefused(from: AgentId, refused: Refused, now: Instant): void {
+    if (refused.later) {
+      this.postponedAt = now.mono;
+      return this.#p.overlay.postponed(from, now);
+    }
     if (this.#p.view.joined || !(refused.joined || from < this.#p.settings.id)) return;
     this.#p.changes.refused(refusalText(from, refused));
   }
@@ -327,7 +343,7 @@ export class Membership {
       if (evidence.by !== id && !this.#p.overlay.isNamed(news, now)) return;
       const verdict = this.#proofs.judge(news, evidence, true, now);
       if (verdict.code === 'granted') return this.#add(news, now);
-      if (verdict.code !== 'refused' || evidence.by === undefined) return;
+      if (verdict.code === 'asked' || this.#isLater(verdict) || evidence.by === undefined) return;
       return this.#p.refused.refuse(evidence.by, 'news', verdict.why, now);
     }
     const member = this.#p.view.get(id);

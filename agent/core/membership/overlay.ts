@@ -120,6 +120,8 @@ export interface Overlay {
   /** Whether this agent joins although it meets no member: others would meet it. */
   readonly mayBeFirst: boolean;
   readonly entries: Entries;
+  /** An agent that was greeted has no room for another member yet. */
+  postponed(id: AgentId, now: Instant): void;
   /** A new incarnation begins, without members. */
   reset(now: Instant): void;
   /** This agent has joined. */
@@ -188,6 +190,7 @@ export class FullView implements Overlay {
   readonly entries: Entries = { contacts: [], others: [], local: [] };
   readonly tree = noTree();
 
+  postponed(): void {}
   reset(): void {}
   joined(): void {}
   added(): void {}

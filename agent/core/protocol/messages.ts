@@ -264,6 +264,8 @@ export type Message =
       readonly theirs: string;
       /** Whether the sender has joined (PROTOCOL rule 5). */
       readonly joined: boolean;
+      /** The HELLO is to be repeated until the sender has room for another member. */
+      readonly later?: boolean;
     }
   | {
       readonly type: 'HEARTBEAT';

@@ -45,6 +45,8 @@ export type OverlayMessage =
       readonly capacity: number;
       readonly address: string;
       readonly fingerprintHash: string;
+      /** Whether the sender has joined; absent: no. */
+      readonly joined?: boolean;
       /** The digest of the sender's directives. */
       readonly orders?: string;
     }
@@ -55,6 +57,8 @@ export type OverlayMessage =
       readonly capacity: number;
       readonly address: string;
       readonly fingerprintHash: string;
+      /** Whether the sender has joined; absent: no. */
+      readonly joined?: boolean;
       readonly orders?: string;
     }
   | {
@@ -94,6 +98,8 @@ export type OverlayMessage =
       readonly capacity: number;
       readonly address: string;
       readonly fingerprintHash: string;
+      /** Whether the sender has joined; absent: no. */
+      readonly joined?: boolean;
       readonly answer: boolean;
       readonly orders?: string;
     }

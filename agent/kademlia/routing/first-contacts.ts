@@ -62,6 +62,11 @@ export class FirstContacts implements Entries {
     return this.#o.contacts.includes(this.#o.self.address);
   }
 
+  /** Whether this agent looks for a cluster at the endpoint. */
+  isEntry(endpoint: string): boolean {
+    return this.#o.contacts.includes(endpoint) || this.#kept.includes(endpoint);
+  }
+
   /** The kept endpoints that are no contacts. */
   get others(): readonly string[] {
     const all = new Set(this.#o.contacts).add(this.#o.self.address);

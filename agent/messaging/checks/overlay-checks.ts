@@ -26,7 +26,10 @@ const PAGES_MAX = 2 ** 40;
 const pages = natural(PAGES_MAX);
 const base: Check = (value, inc) =>
   integer(value, inc) ?? (Math.abs(value as number) <= PAGES_MAX ? null : ': too large');
-const sender = { capacity, address, fingerprintHash: hash, orders: optional(hash) };
+const sender = {
+  ...{ capacity, address, fingerprintHash: hash },
+  ...{ joined: optional(flag), orders: optional(hash) },
+};
 /** An agent, its incarnation and a number; or an epoch and a number. */
 const wave = text(ID_CHARS_MAX + HASH_CHARS_MAX);
 

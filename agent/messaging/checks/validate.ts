@@ -251,6 +251,7 @@ const messages: { readonly [K in MessageType]: Check } = {
     yours: text(FINGERPRINT_CHARS_MAX),
     theirs: text(FINGERPRINT_CHARS_MAX),
     joined: flag,
+    later: optional(flag),
   }),
   HEARTBEAT: message<'HEARTBEAT'>({
     counter: whole,

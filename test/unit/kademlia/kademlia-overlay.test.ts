@@ -253,7 +253,14 @@ describe('members', () => {
     for (const at of [0, 600, 1200, 1800]) overlay.pump(instant(at));
     overlay.removed(watched('1'), false);
     const answer: ContactMessage = {
-      ...{ type: 'PING', capacity: 1, address: '1:1', fingerprintHash: 'same', answer: true },
+      ...{
+        type: 'PING',
+        capacity: 1,
+        address: '1:1',
+        fingerprintHash: 'same',
+        joined: true,
+        answer: true,
+      },
     };
     overlay.onContact({ id: '1', inc: 1 }, answer, instant(2000));
     assert.deepEqual(pinged(2900), [], 'it was heard a short time ago');
@@ -263,7 +270,14 @@ describe('members', () => {
   it('that are all gone are replaced by contacts, before this agent decides alone', () => {
     const { overlay, greeted } = joined();
     const ping: ContactMessage = {
-      ...{ type: 'PING', capacity: 1, address: '11:1', fingerprintHash: 'same', answer: true },
+      ...{
+        type: 'PING',
+        capacity: 1,
+        address: '11:1',
+        fingerprintHash: 'same',
+        joined: true,
+        answer: true,
+      },
     };
     overlay.added(watched('0001'), ZERO);
     overlay.onContact({ id: '11', inc: 1 }, ping, ZERO);
@@ -283,7 +297,13 @@ describe('agents outside the view', () => {
     const kept = { read: () => [], save: (list: readonly string[]) => void saved.push([...list]) };
     const { overlay } = joined({ kept });
     assert.deepEqual(saved, [], 'an agent that joins may know one agent of many');
-    const about = { capacity: 1, address: '11:1', fingerprintHash: 'same', answer: true };
+    const about = {
+      capacity: 1,
+      address: '11:1',
+      fingerprintHash: 'same',
+      joined: true,
+      answer: true,
+    };
     overlay.onContact({ id: '11', inc: 1 }, { type: 'PING', ...about }, instant(5));
     overlay.pump(instant(10));
     assert.deepEqual(saved, [['11:1', '1:1', '01:1', '001:1']]);
@@ -317,7 +337,14 @@ describe('agents outside the view', () => {
   it('are pinged when they are named after a long silence, and dropped without an answer', () => {
     const { overlay } = joined();
     const ping: ContactMessage = {
-      ...{ type: 'PING', capacity: 1, address: '11:1', fingerprintHash: 'same', answer: true },
+      ...{
+        type: 'PING',
+        capacity: 1,
+        address: '11:1',
+        fingerprintHash: 'same',
+        joined: true,
+        answer: true,
+      },
     };
     overlay.onContact({ id: '11', inc: 1 }, ping, ZERO);
     const named = (at: number) => {

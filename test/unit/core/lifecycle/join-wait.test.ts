@@ -18,6 +18,7 @@ interface Stage {
 
 function stageOf(ids: readonly string[] = [], more: Stage = {}) {
   const { settings, view, members } = viewStage(ids, { suspectAfterMs: 10_000 });
+  const membership = { postponedAt: -Infinity, awaited: more.awaited ?? [] };
   for (const member of members) member.joined = false;
   const effects = new Effects();
   const ends: Omit<End, 'left'>[] = [];
@@ -27,7 +28,7 @@ function stageOf(ids: readonly string[] = [], more: Stage = {}) {
       mayBeFirst: more.first ?? false,
       entries: { contacts, others: ['tcp://h:3'], local: [], ...more.entries },
     }),
-    membership: { awaited: more.awaited ?? [] },
+    membership,
     shutdown: { end: (code, reason) => void ends.push({ code, reason }) },
   });
   wait.reset({ mono: 0, wall: 0 });
@@ -47,7 +48,7 @@ function stageOf(ids: readonly string[] = [], more: Stage = {}) {
     return { warnedAt, last };
   };
   const codes = () => ends.map(({ code }) => code);
-  return { wait, until, ends, codes, view, members, effects };
+  return { wait, until, ends, codes, view, members, membership, effects };
 }
 
 describe('an agent that meets nobody', () => {
@@ -73,6 +74,17 @@ describe('an agent that meets nobody', () => {
     assert.equal(ends.length, 1);
     assert.equal(ends[0]!.code, 5);
     assert.match(ends[0]!.reason, /^waited 60 s: no agent answers at tcp:\/\/h:1, .*: start one/);
+  });
+
+  it('waits as long as others have no room for it', () => {
+    const { until, ends, wait, membership } = stageOf();
+    membership.postponedAt = 50_000;
+    assert.equal(until(59).last, wait.reason);
+    assert.match(wait.reason ?? '', /so many agents join that it must wait/);
+    until(109, 59);
+    assert.deepEqual(ends, []);
+    until(111, 109);
+    assert.equal(ends.length, 1);
   });
 
   it('waits for ever if it has joined before: its network may be back later', () => {
