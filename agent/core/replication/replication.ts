@@ -149,8 +149,11 @@ export class Replication {
     return order.filter((name) => name !== id).slice(0, backups);
   }
 
-  /** Whether all current backups of the host have its events up to `n`. */
+  /** Whether all current backups of the host are known and have its events up to `n`. */
   isSafe(host: Host, n: number): boolean {
+    const { settings, view } = this.#p;
+    const isUnknown = view.owner(host) === undefined && view.probableOwner(host) !== undefined;
+    if (isUnknown && settings.backups > 0) return false;
     return this.targets(host).every((id) => this.#markOf(host, id) >= n);
   }
 
