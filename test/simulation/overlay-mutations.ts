@@ -12,6 +12,7 @@ import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
 import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
 import { FirstContacts } from '../../agent/kademlia/routing/first-contacts.ts';
+import { Hearsay } from '../../agent/kademlia/routing/hearsay.ts';
 import { LeaderTree } from '../../agent/kademlia/tree/leader-tree.ts';
 import { calls, changeSent, replace, replaceIn, replaceRead, type Undo } from './undo.ts';
 
@@ -39,6 +40,17 @@ export const OVERLAY_REMOVALS = {
         return was.call(this);
       };
     }),
+  ],
+  /** A region is complete although an agent that a member named there has not answered. */
+  'named-awaited': () => [
+    replace(Neighbourhood.prototype, 'named', (was) => {
+      return function (this: Neighbourhood, id, identifiers) {
+        const isNews = was.call(this, id, identifiers);
+        this.expire(id);
+        return isNews;
+      };
+    }),
+    replaceRead(Hearsay.prototype, 'size', () => 0),
   ],
   // ---- rule 2
   /** A subtree beside a region counts as occupied by contacts that do not run any more. */

@@ -129,8 +129,32 @@ function regionsUntold(): string[] {
   return [...joined.map((id) => `${id} joined, but was told of no region`), ...c.impolite()];
 }
 
+/**
+ * Agents start, and each cannot reach the owner of a host that it will own. Other agents name that
+ * owner before any of them vouches for it.
+ */
+function ownersUnreached(): string[] {
+  const ids = NAMES.slice(0, 16);
+  const [present, late] = [ids.slice(0, 12), ids.slice(12)];
+  const kademlia = { ...SIZES, contacts: ids.slice(0, 2) };
+  const web = denseWeb(20, 40);
+  const c = new Cluster({ ids, web, seeds: ['http://h0.test/p0'], kademlia, delayMs: 200 });
+  for (const id of present) c.start(id);
+  c.run(3 * SUSPECT_MS);
+  const hosts = [...new Set([...c.web.keys()].map((url) => new URL(url).host))];
+  const hostOf = (id: AgentId) => hosts.find((host) => c.order(host, ids)[0] === id)!;
+  const cut = new Map(late.map((id) => [id, c.order(hostOf(id), present)[0]]));
+  c.lose = (from, to) => cut.get(from) === to || cut.get(to) === from;
+  for (const id of late) c.start(id);
+  c.run(0.9 * SUSPECT_MS);
+  c.lose = () => false;
+  c.run(3 * SUSPECT_MS);
+  return c.impolite();
+}
+
 export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => string[]>>> = {
   'regions-answered': regionsUntold,
+  'named-awaited': ownersUnreached,
   'contacts-pinged': halfCrashes,
   'regions-before-join': regionsUntold,
   'contacts-begin': strangerBegins,
