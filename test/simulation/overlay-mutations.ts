@@ -13,6 +13,7 @@ import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
 import { FirstContacts } from '../../agent/kademlia/routing/first-contacts.ts';
 import { Hearsay } from '../../agent/kademlia/routing/hearsay.ts';
+import { RoutingTable } from '../../agent/kademlia/routing/routing-table.ts';
 import { LeaderTree } from '../../agent/kademlia/tree/leader-tree.ts';
 import { calls, changeSent, replace, replaceIn, replaceRead, type Undo } from './undo.ts';
 
@@ -55,6 +56,8 @@ export const OVERLAY_REMOVALS = {
   // ---- rule 2
   /** A subtree beside a region counts as occupied by contacts that do not run any more. */
   'contacts-pinged': () => [replace(Neighbourhood.prototype, 'unwatched', () => function* () {})],
+  /** An agent names contacts that do not run any more. */
+  'named-pinged': () => [replace(RoutingTable.prototype, 'named', () => () => {})],
   // ---- rule 3
   /** An agent that only others can reach does not become a member. */
   'members-vouch': () => [

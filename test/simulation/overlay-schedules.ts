@@ -36,22 +36,25 @@ function hostIn(bits: string): string {
  * All agents of a half crash at once, so no member knows that nobody is there any more. They were
  * contacts, too many to ask them one after the other.
  */
-function halfCrashes(): string[] {
-  const [left, lost] = [agentsIn('0', 8), agentsIn('1', 16)];
+const halfCrashes = () => unownedAfterCrash(agentsIn('0', 8), agentsIn('1', 16));
+
+/**
+ * All agents of a quarter crash at once. The agents of the other half have contacts there, which
+ * they name to those that have lost them.
+ */
+const quarterCrashes = () =>
+  unownedAfterCrash([...agentsIn('00', 5), ...agentsIn('1', 5)], agentsIn('01', 8));
+
+function unownedAfterCrash(left: readonly AgentId[], lost: readonly AgentId[]): string[] {
   const ids = [...left, ...lost];
   const kademlia = { ...SIZES, contacts: left.slice(0, 2) };
-  const web = denseWeb(8, 60);
-  const c = new Cluster({
-    ids,
-    web,
-    seeds: ['http://h0.test/p0'],
-    kademlia,
-    delayMs: 2 * SUSPECT_MS,
-  });
+  const web = denseWeb(16, 60);
+  const delayMs = 2 * SUSPECT_MS;
+  const c = new Cluster({ ids, web, seeds: ['http://h0.test/p0'], kademlia, delayMs });
   c.startAll();
   c.run(5 * SUSPECT_MS);
   for (const id of lost) c.kill(id);
-  c.run(6 * SUSPECT_MS);
+  c.run(8 * SUSPECT_MS);
   const hosts = [...new Set([...c.web.keys()].map((url) => new URL(url).host))];
   const isOwned = (host: string) => {
     const [owner] = c.order(host, left);
@@ -156,6 +159,7 @@ export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => strin
   'regions-answered': regionsUntold,
   'named-awaited': ownersUnreached,
   'contacts-pinged': halfCrashes,
+  'named-pinged': quarterCrashes,
   'regions-before-join': regionsUntold,
   'contacts-begin': strangerBegins,
   'waves-compared': workMoves,
