@@ -118,6 +118,13 @@ export const OVERLAY_REMOVALS = {
     surveyed((state) => ({ ...state, idleSince: 0 })),
     replace(Completion.prototype, 'isIdleSince', () => () => true),
   ],
+  // ---- rule 9
+  /** Pages are counted although hosts are being handed over. */
+  'census-quiet': () => [
+    surveyed(({ pages, ...state }) => {
+      return { ...state, ...(pages && { pages: { ...pages, quiet: true } }) };
+    }),
+  ],
   // ---- rule 11
   /** Only members compare their directives. */
   'directives-compared': () =>

@@ -79,6 +79,30 @@ function workMoves(): string[] {
   return [...missing(c.log, web.keys()), ...late(c.log, firstEnd)];
 }
 
+/**
+ * The agents nearest to key 0 start when a crawl with a page limit is running. One of them grants the
+ * tokens from then on, so it counts the pages, while hosts wait to be handed over.
+ */
+function hostsMoveInCensus(): string[] {
+  const keys = keysOf(SIZES);
+  const ids = NAMES.slice(0, 16).sort((a, b) => (keys(a)[0]! < keys(b)[0]! ? -1 : 1));
+  const [late, present] = [ids.slice(0, 6), ids.slice(6)];
+  const kademlia = { ...SIZES, contacts: present.slice(0, 2) };
+  const web = denseWeb(24, 20);
+  const seeds = [...web.keys()].slice(0, 24);
+  const pagesMax = 200;
+  const c = new Cluster({ ids, web, seeds, kademlia, pagesMax, backups: 1 });
+  for (const id of present) c.start(id);
+  c.runUntil('the crawl is running', () => c.fetched().size > 60, 60 * SUSPECT_MS);
+  c.lose = (_, __, { type }) => type === 'YIELD';
+  for (const id of late) c.start(id);
+  c.run(8 * SUSPECT_MS);
+  c.lose = () => false;
+  c.runToEnd(200 * SUSPECT_MS);
+  const { size } = c.fetched();
+  return size === pagesMax ? [] : [`${size} pages were fetched, the limit is ${pagesMax}`];
+}
+
 /** An agent of one half of the key space gets a directive. No view has agents of both halves. */
 function directiveGiven(): string[] {
   const ids = ['0', '1'].flatMap((bits) => agentsIn(bits, 5));
@@ -163,5 +187,6 @@ export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => strin
   'regions-before-join': regionsUntold,
   'contacts-begin': strangerBegins,
   'waves-compared': workMoves,
+  'census-quiet': hostsMoveInCensus,
   'directives-compared': directiveGiven,
 };
