@@ -1,6 +1,7 @@
 // The status that an agent reports, which `ubiring status` and the progress of `launch` show, and
 // the rate of pages in it. The status is sent between processes as JSON.
 
+import type { NetworksStatus } from '../core/crawl/networks-port.ts';
 import type { CoreSnapshot } from '../core/snapshot.ts';
 
 export interface AgentStatus extends CoreSnapshot {
@@ -8,7 +9,7 @@ export interface AgentStatus extends CoreSnapshot {
   readonly crawl?: string;
   readonly pid: number;
   /** Absent: the crawl is not shared with other networks. */
-  readonly networks?: object;
+  readonly networks?: NetworksStatus;
   readonly hosts: number;
   readonly hostsWithQueue: number;
   /** Hosts with a queue whose robots.txt, or the one it redirects to, is out of reach. */

@@ -5,7 +5,7 @@ import type { Instant } from '../../failure-detector/instant.ts';
 
 const BACKOFF_MIN_MS = 100;
 /** A server that is back is noticed within this time. */
-const BACKOFF_MAX_MS = 5000;
+export const BACKOFF_MAX_MS = 5000;
 
 interface LoopParts {
   /** Resolves with the milliseconds until the next run. */

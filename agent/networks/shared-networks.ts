@@ -2,10 +2,16 @@
 // cluster. The core calls it once a turn.
 
 import type { Instant } from '../../failure-detector/instant.ts';
-import type { Networks, NetworksCalls, Verdict } from '../core/crawl/networks-port.ts';
+import type {
+  Networks,
+  NetworksCalls,
+  NetworksStatus,
+  Verdict,
+} from '../core/crawl/networks-port.ts';
 import type { Host } from '../core/protocol/messages.ts';
 import { NetworkClient } from './network-client.ts';
 import type { NetworkParts } from './network-settings.ts';
+import { RedisFailures } from './redis-failures.ts';
 import type { Filling, Report } from './reporter.ts';
 
 /** What the store keeps for the networks. */
@@ -40,6 +46,7 @@ export class SharedNetworks implements Networks {
   readonly network: string;
   readonly #p: SharedNetworksParts;
   readonly #client: NetworkClient;
+  readonly #failures: RedisFailures;
   #calls: NetworksCalls | null = null;
   #isCentreWanted = false;
   #now: Instant = { mono: 0, wall: 0 };
@@ -51,6 +58,7 @@ export class SharedNetworks implements Networks {
   constructor(parts: SharedNetworksParts) {
     this.#p = parts;
     this.network = parts.settings.network;
+    this.#failures = new RedisFailures(parts.settings.timeoutMs);
     this.#client = new NetworkClient({
       ...parts,
       store: {
@@ -61,6 +69,10 @@ export class SharedNetworks implements Networks {
         unreported: (max) => parts.store.unreported(max),
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),
+      },
+      onError: (error) => {
+        this.#failures.record(error, this.#now);
+        parts.onError(error);
       },
       isCentreWanted: () => this.#isCentreWanted,
       wakeHost: (host) => this.#calls?.wake(host),
@@ -136,7 +148,8 @@ export class SharedNetworks implements Networks {
     return this.#client.isQuiet;
   }
 
-  status() {
-    return this.#client.status(this.#now);
+  status(): NetworksStatus {
+    const failures = this.#failures.current(this.#now);
+    return { network: this.network, ...this.#client.status(this.#now), failures };
   }
 }

@@ -17,6 +17,7 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 
 /** More than an agent keeps. */
 const EVENTS_MAX = 1000;
+const NETWORKS_MAX = 1000;
 
 /** An object with at least these properties. */
 function having(fields: Readonly<Record<string, Check>>): Check {
@@ -45,6 +46,15 @@ const traffic: Check = (value, inc) => {
   return Object.values(value).every((one) => counts(one, inc) === null) ? null : ': not counts';
 };
 
+function named(...names: readonly string[]): Record<string, Check> {
+  return Object.fromEntries(names.map((name) => [name, duration]));
+}
+
+/** A part that an agent may omit. */
+function absentOr(check: Check): Check {
+  return (value, inc) => (value === undefined ? null : check(value, inc));
+}
+
 const id = text(ID_CHARS_MAX, 1);
 const reason = text(URL_CHARS_MAX);
 const numbers = [
@@ -52,12 +62,22 @@ const numbers = [
   ...['hostsAwaitingRobots', 'pages', 'pagesPerSecond', 'loopDelayMs', 'rssBytes', 'uptimeMs'],
 ];
 
+const networks = having({
+  network: id,
+  submitter: having(named('verdicts', 'latencyMs', 'partial', 'elsewhere', 'urls')),
+  reporter: having({ unreported: duration, isFilling: flag }),
+  centre: nullable((value) => (isRecord(value) ? null : ': not an object')),
+  leases: having(named('held', 'waiting')),
+  failures: list(having({ network: id, message: reason, forMs: duration }), NETWORKS_MAX),
+});
+
 const status = having({
   id,
-  ...Object.fromEntries(numbers.map((name) => [name, duration])),
+  ...named(...numbers),
   ...{ joined: flag, idle: flag, paused: flag, directives: text(ID_CHARS_MAX), traffic },
   lifecycle: textLike(/^[a-z]+$/, 'a word', ID_CHARS_MAX),
-  waits: (value, inc) => (value === undefined ? null : reason(value, inc)),
+  waits: absentOr(reason),
+  networks: absentOr(networks),
   members: list(having({ id, relayed: flag }), MEMBERS_MAX),
   budgets: having({
     pages: nullable(

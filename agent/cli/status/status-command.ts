@@ -41,6 +41,7 @@ import { budgetsText } from './status-budgets.ts';
 import { isStatusOf } from './status-check.ts';
 import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
+import { networksText } from './status-networks.ts';
 import { trafficText } from './status-traffic.ts';
 
 /** The start commands of at most this many agents are printed, so that the output stays short. */
@@ -206,7 +207,7 @@ export function statusText({ agents, orders = [] }: ClusterStatus): string {
   const happened = recentLines(agents);
   const tables = [
     ...[crawlTable(agents), joinsText(agents), waitsText(agents), directivesText(orders)],
-    ...[safetyTable(agents), budgetsText(agents), trafficText(agents)],
+    ...[safetyTable(agents), budgetsText(agents), networksText(agents), trafficText(agents)],
   ];
   const parts = tables.filter((text) => text !== null);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);

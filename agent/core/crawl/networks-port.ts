@@ -26,6 +26,46 @@ export interface NetworksCalls {
   isIdle(): boolean;
 }
 
+/** The Redis of a network does not answer. `message`: the last error, with its remedy. */
+export interface RedisFailure {
+  readonly network: string;
+  readonly message: string;
+  readonly forMs: number;
+}
+
+/** For `status`. The counts are since the start of the agent. */
+export interface NetworksStatus {
+  readonly network: string;
+  readonly submitter: {
+    readonly frames: number;
+    /** Frames with a verdict, and the sum of the times until it came. */
+    readonly verdicts: number;
+    readonly latencyMs: number;
+    /** URLs that are new according to a partial verdict, or that another network has. */
+    readonly partial: number;
+    readonly elsewhere: number;
+    /** URLs that wait for a verdict. */
+    readonly urls: number;
+    readonly errors: number;
+  };
+  readonly reporter: {
+    readonly unreported: number;
+    readonly isFilling: boolean;
+    readonly errors: number;
+  };
+  /** Null: another agent is the centre. */
+  readonly centre: object | null;
+  /** `lost`: leases that ended before they were renewed. */
+  readonly leases: {
+    readonly held: number;
+    readonly waiting: number;
+    readonly lost: number;
+    readonly errors: number;
+  };
+  /** The networks whose Redis does not answer this agent now. */
+  readonly failures: readonly RedisFailure[];
+}
+
 export interface Networks extends SharedHosts {
   /** The name of this network. */
   readonly network: string;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { isStatusOf } from '../../../../agent/cli/status/status-check.ts';
 import { statusText } from '../../../../agent/cli/status/status-command.ts';
 import { agentStatus } from '../agent-status.ts';
+import { networksStatus } from '../networks-status.ts';
 
 const event = { kind: 'join', ageMs: 5, detail: { agent: 'a2', members: [1, 2], why: null } };
 const budgets = {
@@ -13,6 +14,7 @@ const good = {
   ...agentStatus({ waits: 'waits' }),
   ...{ budgets, recent: [event], later: {}, members: [{ id: 'a2', relayed: true, later: 1 }] },
   traffic: { PING: { messages: 1, bytes: 2 } },
+  networks: networksStatus({ failures: [{ network: 'paris', message: 'away', forMs: 1 }] }),
 };
 
 test('status: of another agent is readable, also with properties of a later version', () => {
@@ -39,4 +41,20 @@ test('status: of another agent is unreadable if a property that is shown has a w
     assert.equal(isStatusOf({ ...good, [key]: value }, 'a1'), false, key);
   }
   for (const value of [null, 7, [], {}]) assert.equal(isStatusOf(value, 'a1'), false);
+});
+
+test('status: of another agent is unreadable if its networks are', () => {
+  const { networks } = good;
+  const wrong = {
+    ...{ network: 7, submitter: { ...networks.submitter, latencyMs: '1' }, centre: 1 },
+    ...{ reporter: { unreported: 0 }, leases: null, failures: [{ network: 'paris', message: 1 }] },
+  };
+  for (const [key, value] of Object.entries(wrong)) {
+    assert.equal(
+      isStatusOf({ ...good, networks: { ...networks, [key]: value } }, 'a1'),
+      false,
+      key,
+    );
+  }
+  assert.equal(isStatusOf({ ...good, networks: null }, 'a1'), false);
 });

@@ -1,0 +1,55 @@
+// The networks that share the crawl, in the output of `status`: what the agents of this network asked
+// and reported, and which network's Redis does not answer. Omitted for a crawl that is not shared.
+
+import type { NetworksStatus } from '../../core/crawl/networks-port.ts';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { count, durationText, printable, renderTable } from '../common/output.ts';
+
+const NUMBERS = ['verdicts', 'partial', 'elsewhere', 'latency', 'waiting', 'leases', 'reports'];
+
+interface Shared {
+  readonly id: string;
+  readonly networks: NetworksStatus;
+}
+
+/** A table of at most 80 columns; null if the crawl is not shared. */
+export function networksText(
+  agents: readonly Pick<AgentStatus, 'id' | 'networks'>[],
+): string | null {
+  const shared = agents.flatMap(({ id, networks }) => (networks ? [{ id, networks }] : []));
+  const [first] = shared;
+  if (!first) return null;
+  const centres = shared.flatMap(({ id, networks }) => (networks.centre ? [id] : []));
+  const who = centres.length === 0 ? 'none of these agents' : centres.join(', ');
+  const columns = NUMBERS.map((title) => ({ title, align: 'right' as const }));
+  const table = renderTable([{ title: 'agent' }, ...columns], shared.map(rowOf));
+  const line = printable(`network ${first.networks.network}; centre: ${who}`);
+  return [line, table, ...failureLines(shared)].join('\n');
+}
+
+function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): string[] {
+  const { verdicts, partial, elsewhere, latencyMs, urls } = submitter;
+  return [
+    id,
+    ...[verdicts, partial, elsewhere].map(count),
+    verdicts === 0 ? '-' : `${count(latencyMs / verdicts)} ms`,
+    count(urls),
+    `${count(leases.held)}/${count(leases.held + leases.waiting)}`,
+    reporter.isFilling ? 'filling' : count(reporter.unreported),
+  ];
+}
+
+/** The error of the agent to which the Redis of a network has not answered for the longest time. */
+function failureLines(shared: readonly Shared[]): string[] {
+  const all = shared.flatMap(({ id, networks }) => {
+    return networks.failures.map((failure) => ({ id, ...failure }));
+  });
+  const byNetwork = Map.groupBy(all, ({ network }) => network);
+  return [...byNetwork.values()].map((failures) => {
+    const [{ message, forMs }] = failures.toSorted((a, b) => b.forMs - a.forMs) as [
+      (typeof all)[0],
+    ];
+    const ids = failures.map(({ id }) => id).join(', ');
+    return printable(`${message} (for ${durationText(forMs)}: ${ids})`);
+  });
+}

@@ -1,0 +1,38 @@
+// Which networks' Redis does not answer now, for `status`. Calls that fail are repeated, so a failure
+// is current until the next one is overdue.
+
+import type { Instant } from '../../failure-detector/instant.ts';
+import type { RedisFailure } from '../core/crawl/networks-port.ts';
+import { BACKOFF_MAX_MS } from './loop.ts';
+
+export class RedisFailures {
+  readonly #currentMs: number;
+  /** By network, the last failure; since when calls have failed, and when the last one did (mono). */
+  readonly #last = new Map<string, { message: string; sinceMs: number; atMs: number }>();
+
+  /** @param timeoutMs - after which a call has failed */
+  constructor(timeoutMs: number) {
+    this.#currentMs = BACKOFF_MAX_MS + timeoutMs;
+  }
+
+  /** `error`: a NetworkFailure. Any other is not of a Redis, and does not count. */
+  record(error: unknown, now: Instant): void {
+    const { network, message } = error as Partial<RedisFailure>;
+    if (network === undefined || message === undefined) return;
+    const last = this.#last.get(network);
+    const isStreak = last !== undefined && this.#isCurrent(last, now);
+    const sinceMs = isStreak ? last.sinceMs : now.mono;
+    this.#last.set(network, { message, sinceMs, atMs: now.mono });
+  }
+
+  current(now: Instant): RedisFailure[] {
+    return [...this.#last].flatMap(([network, last]) => {
+      if (!this.#isCurrent(last, now)) return [];
+      return [{ network, message: last.message, forMs: now.mono - last.sinceMs }];
+    });
+  }
+
+  #isCurrent({ atMs }: { readonly atMs: number }, now: Instant): boolean {
+    return now.mono - atMs <= this.#currentMs;
+  }
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { statusText } from '../../../../agent/cli/status/status-command.ts';
+import { networksText } from '../../../../agent/cli/status/status-networks.ts';
+import { agentStatus } from '../agent-status.ts';
+import { networksStatus } from '../networks-status.ts';
+
+const submitter = {
+  ...{ frames: 1300, verdicts: 1234, latencyMs: 1234 * 56, partial: 7, elsewhere: 98_765 },
+  ...{ urls: 432, errors: 0 },
+};
+const leases = { held: 12, waiting: 3, lost: 0, errors: 0 };
+const failed = (network: string, forMs: number) => {
+  return { network, forMs, message: `network ${network}: Redis at 127.0.0.1:6380: ECONNREFUSED` };
+};
+
+test('status: a network shows its centre, and a row of counts for each agent', () => {
+  const reporter = { unreported: 5, isFilling: false, errors: 0 };
+  const a1 = networksStatus({ submitter, leases, reporter });
+  const filling = { ...reporter, isFilling: true };
+  const a2 = networksStatus({ centre: {}, reporter: filling });
+  const agents = [agentStatus({ networks: a1 }), agentStatus({ id: 'a2', networks: a2 })];
+  const text = networksText(agents)!;
+  assert.deepEqual(
+    text.split('\n').map((line) => line.trim().split(/\s{2,}/)),
+    [
+      ['network berlin; centre: a2'],
+      ['agent', 'verdicts', 'partial', 'elsewhere', 'latency', 'waiting', 'leases', 'reports'],
+      ['a1', '1,234', '7', '98,765', '56 ms', '432', '12/15', '5'],
+      ['a2', '0', '0', '0', '-', '0', '0/0', 'filling'],
+    ],
+  );
+  for (const line of text.split('\n')) assert.ok(line.length <= 80, line);
+  assert.ok(statusText({ agents, unreachable: [] }).includes(text));
+});
+
+test('status: a Redis that does not answer is named once, with the longest failure', () => {
+  const a1 = networksStatus({ failures: [failed('paris', 2000), failed('rome', 1000)] });
+  const a2 = networksStatus({ failures: [failed('paris', 63_000)] });
+  const text = networksText([
+    { id: 'a1', networks: a1 },
+    { id: 'a2', networks: a2 },
+  ])!;
+  assert.match(text, /centre: none of these agents/);
+  assert.deepEqual(text.split('\n').slice(4), [
+    'network paris: Redis at 127.0.0.1:6380: ECONNREFUSED (for 1 min 03 s: a1, a2)',
+    'network rome: Redis at 127.0.0.1:6380: ECONNREFUSED (for 1 s: a1)',
+  ]);
+});
+
+test('status: a crawl that is not shared has no block of networks', () => {
+  assert.equal(networksText([agentStatus({})]), null);
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
+import { RedisFailures } from '../../../agent/networks/redis-failures.ts';
+
+const at = (mono: number) => ({ mono, wall: mono });
+const failure = (network: string, cause: string) =>
+  new NetworkFailure({ network, host: '127.0.0.1', port: 6379 }, 'unreachable', cause);
+
+test('failures: the last error of a network counts since the first of its streak', () => {
+  const failures = new RedisFailures(1000);
+  failures.record(failure('paris', 'ECONNREFUSED'), at(100));
+  failures.record(failure('paris', 'it is still loading its file'), at(6100));
+  failures.record(failure('rome', 'ECONNRESET'), at(6200));
+  const named = ({ network, forMs }: { network: string; forMs: number }) => [network, forMs];
+  assert.deepEqual(failures.current(at(6300)).map(named), [
+    ['paris', 6200],
+    ['rome', 100],
+  ]);
+  assert.match(failures.current(at(6300))[0]!.message, /network paris: .*still loading/);
+});
+
+test('failures: one that was not repeated in time is not current, and begins no streak', () => {
+  const failures = new RedisFailures(1000);
+  failures.record(failure('paris', 'ECONNREFUSED'), at(0));
+  assert.equal(failures.current(at(6000)).length, 1);
+  assert.deepEqual(failures.current(at(6001)), []);
+  failures.record(failure('paris', 'ECONNREFUSED'), at(7000));
+  assert.equal(failures.current(at(7500))[0]!.forMs, 500);
+});
+
+test('failures: an error that is not of a network is not counted', () => {
+  const failures = new RedisFailures(1000);
+  failures.record(new Error('x'), at(0));
+  assert.deepEqual(failures.current(at(0)), []);
+});
