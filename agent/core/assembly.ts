@@ -126,9 +126,9 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const { settings, effects } = parts;
   const joinWait = new JoinWait({ ...members, settings, effects, shutdown: crawl.shutdown });
   const quorumWait = new QuorumWait({ ...members, settings, effects, right, ...crawl });
-  const { view } = members;
+  const { view, events } = members;
   const networks = new SharedCrawl({
-    ...{ networks: parts.networks, view, store: parts.store, visits },
+    ...{ networks: parts.networks, view, events, store: parts.store, visits },
     isCrawling: () => crawl.shutdown.state === 'crawling',
   });
   return Object.assign(members, hosts, crawl, { joinWait, quorumWait, networks });

@@ -28,7 +28,8 @@ export class RedisFailures {
   current(now: Instant): RedisFailure[] {
     return [...this.#last].flatMap(([network, last]) => {
       if (!this.#isCurrent(last, now)) return [];
-      return [{ network, message: last.message, forMs: now.mono - last.sinceMs }];
+      const { message, sinceMs, atMs } = last;
+      return [{ network, message, forMs: now.mono - sinceMs, quietMs: now.mono - atMs }];
     });
   }
 

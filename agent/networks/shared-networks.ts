@@ -6,6 +6,7 @@ import type {
   Networks,
   NetworksCalls,
   NetworksStatus,
+  RedisFailure,
   Verdict,
 } from '../core/crawl/networks-port.ts';
 import type { Host } from '../core/protocol/messages.ts';
@@ -148,8 +149,13 @@ export class SharedNetworks implements Networks {
     return this.#client.isQuiet;
   }
 
+  failures(now: Instant): readonly RedisFailure[] {
+    return this.#failures.current(now);
+  }
+
   status(): NetworksStatus {
-    const failures = this.#failures.current(this.#now);
-    return { network: this.network, ...this.#client.status(this.#now), failures };
+    const now = this.#now;
+    const failures = this.failures(now);
+    return { network: this.network, ...this.#client.status(now), failures };
   }
 }

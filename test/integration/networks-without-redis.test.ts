@@ -36,6 +36,7 @@ for (const [second, onTimeout] of [
       const status = await call(['status', file]);
       assert.match(status.stdout, /^network berlin; centre: none of these agents$/m);
       assert.match(status.stdout, /^network berlin: Redis at .*: ECONNREFUSED \(for .*: a1\)$/m);
+      assert.match(status.stdout, / ago {2}a1 {2}network berlin: Redis at .*: ECONNREFUSED$/m);
       assert.equal(crawl.web.requests().length, 0);
     }
     await redis.start();

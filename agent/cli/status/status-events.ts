@@ -75,6 +75,9 @@ function sentence(id: string, { kind, detail }: Recent): string {
       return `robots.txt of ${of('origin')} has ${of('wildcards')} rules with wildcards: long URLs are not checked against all`;
     case 'wal':
       return `has a write-ahead log of ${bytesText(Number(detail.bytes ?? 0))}: end the program that reads its state.sqlite`;
+    case 'network':
+      if (detail.tookMs === undefined) return of('why');
+      return `network ${of('network')}: its Redis failed for ${seconds(detail.tookMs)}`;
     case 'refused':
       return `refused ${of('claim')} of ${of('agent')}: ${of('why')}`;
     case 'order':

@@ -31,6 +31,8 @@ export interface RedisFailure {
   readonly network: string;
   readonly message: string;
   readonly forMs: number;
+  /** Since the last call that failed. */
+  readonly quietMs: number;
 }
 
 /** For `status`. The counts are since the start of the agent. */
@@ -79,6 +81,8 @@ export interface Networks extends SharedHosts {
   pump(now: Instant, isCentre: boolean): void;
   /** Nothing is to be sent, and no verdict is awaited. */
   readonly isQuiet: boolean;
+  /** The networks whose Redis does not answer this agent now. */
+  failures(now: Instant): readonly RedisFailure[];
   /** Whether an open request to the host may continue. */
   mayGoOn(host: Host, now: Instant): boolean;
 }

@@ -1,9 +1,11 @@
 // Connects the networks that share the crawl to the core: which agent is the centre of its network,
-// and which hosts have work. Without other networks it does nothing.
+// and which hosts have work. It records when the Redis of a network
+// fails. Without other networks it does nothing.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';
 import type { Store } from '../protocol/core-store.ts';
+import type { EventLog } from '../protocol/event-log.ts';
 import type { Host } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import type { Visits } from '../protocol/visits-port.ts';
@@ -12,6 +14,7 @@ import { centreName, type Networks } from './networks-port.ts';
 interface SharedCrawlParts {
   readonly networks: Networks | undefined;
   readonly view: Pick<View, 'joined' | 'owns'>;
+  readonly events: Pick<EventLog, 'record'>;
   readonly store: Pick<Store, 'hasUrlFor'>;
   /** False: this agent is about to exit, and gives the role of the centre up. */
   readonly isCrawling: () => boolean;
@@ -21,6 +24,8 @@ interface SharedCrawlParts {
 export class SharedCrawl implements Part {
   readonly #p: SharedCrawlParts;
   readonly #name: string;
+  /** The networks whose Redis fails, and for how long calls to it have failed. */
+  readonly #failedMs = new Map<string, number>();
 
   constructor(parts: SharedCrawlParts) {
     this.#p = parts;
@@ -45,6 +50,23 @@ export class SharedCrawl implements Part {
   pump(now: Instant): void {
     const { networks, view, isCrawling } = this.#p;
     networks?.pump(now, isCrawling() && view.joined && view.owns(this.#name));
+    this.#recordFailures(now);
+  }
+
+  /** One event when calls to a Redis begin to fail, and one when they no longer do. */
+  #recordFailures(now: Instant): void {
+    const { networks, events } = this.#p;
+    const failures = networks?.failures(now) ?? [];
+    for (const { network, message, forMs, quietMs } of failures) {
+      const isNew = !this.#failedMs.has(network);
+      if (isNew) events.record(now.mono, 'network', { network, why: message });
+      this.#failedMs.set(network, forMs - quietMs);
+    }
+    for (const [network, tookMs] of this.#failedMs) {
+      if (failures.some((failure) => failure.network === network)) continue;
+      this.#failedMs.delete(network);
+      events.record(now.mono, 'network', { network, tookMs });
+    }
   }
 
   get isQuiet(): boolean {

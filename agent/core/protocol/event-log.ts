@@ -18,6 +18,7 @@ export type EventKind =
   | 'trap'
   | 'robots'
   | 'wal'
+  | 'network'
   | 'refused'
   | 'order';
 

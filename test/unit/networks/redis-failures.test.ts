@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { RedisFailure } from '../../../agent/core/crawl/networks-port.ts';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
 import { RedisFailures } from '../../../agent/networks/redis-failures.ts';
 
@@ -12,10 +13,10 @@ test('failures: the last error of a network counts since the first of its streak
   failures.record(failure('paris', 'ECONNREFUSED'), at(100));
   failures.record(failure('paris', 'it is still loading its file'), at(6100));
   failures.record(failure('rome', 'ECONNRESET'), at(6200));
-  const named = ({ network, forMs }: { network: string; forMs: number }) => [network, forMs];
+  const named = ({ network, forMs, quietMs }: RedisFailure) => [network, forMs, quietMs];
   assert.deepEqual(failures.current(at(6300)).map(named), [
-    ['paris', 6200],
-    ['rome', 100],
+    ['paris', 6200, 200],
+    ['rome', 100, 100],
   ]);
   assert.match(failures.current(at(6300))[0]!.message, /network paris: .*still loading/);
 });

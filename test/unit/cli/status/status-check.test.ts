@@ -14,7 +14,9 @@ const good = {
   ...agentStatus({ waits: 'waits' }),
   ...{ budgets, recent: [event], later: {}, members: [{ id: 'a2', relayed: true, later: 1 }] },
   traffic: { PING: { messages: 1, bytes: 2 } },
-  networks: networksStatus({ failures: [{ network: 'paris', message: 'away', forMs: 1 }] }),
+  networks: networksStatus({
+    failures: [{ network: 'paris', message: 'away', forMs: 1, quietMs: 1 }],
+  }),
 };
 
 test('status: of another agent is readable, also with properties of a later version', () => {

@@ -38,3 +38,13 @@ test('status: counts aborted requests, with the reason', () => {
   assert.equal(one, '  2.0 s ago  a1  aborted 1 open request: the lease lapsed');
   assert.equal(more, '  2.0 s ago  a1  aborted 3 open requests: the lease lapsed');
 });
+
+test('status: shows that the Redis of a network fails, and for how long it did', () => {
+  const why = 'network paris: Redis at 127.0.0.1:6380: ECONNREFUSED';
+  const began = { kind: 'network', ageMs: 20_000, detail: { network: 'paris', why } } as const;
+  const ended = { ...began, ageMs: 2000, detail: { network: 'paris', tookMs: 12_300 } };
+  assert.deepEqual(recentLines([{ id: 'a1', recent: [began, ended] }]), [
+    `   20 s ago  a1  ${why}`,
+    '  2.0 s ago  a1  network paris: its Redis failed for 12 s',
+  ]);
+});

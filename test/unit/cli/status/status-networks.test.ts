@@ -11,7 +11,12 @@ const submitter = {
 };
 const leases = { held: 12, waiting: 3, lost: 0, errors: 0 };
 const failed = (network: string, forMs: number) => {
-  return { network, forMs, message: `network ${network}: Redis at 127.0.0.1:6380: ECONNREFUSED` };
+  return {
+    network,
+    forMs,
+    quietMs: 1,
+    message: `network ${network}: Redis at 127.0.0.1:6380: ECONNREFUSED`,
+  };
 };
 
 test('status: a network shows its centre, and a row of counts for each agent', () => {
