@@ -2,6 +2,7 @@
 // config (canonical form, scope, limits, addresses). The stored state of the URL comes from the owner
 // of its host or, if no agent runs, from the state files.
 
+import { hash } from 'node:crypto';
 import { type AgentEntry, type Config, membersOf } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
 import { scopeOf } from '../../composition/config-parts.ts';
@@ -9,6 +10,7 @@ import type { Explanation } from '../../control/explanation.ts';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';
 import { checkAddress } from '../../fetch/address/check-address.ts';
 import { admission } from '../../frontier/admission.ts';
+import { homeOf } from '../../networks/rendezvous.ts';
 import { robotsUrlOf } from '../../robots/access.ts';
 import { type CrawlUrl, parseCrawlUrl, spelled } from '../../url/crawl-url.ts';
 import { IdentityRules } from '../../url/identity-rules.ts';
@@ -81,12 +83,20 @@ async function reportOn(
     owner: source.owner,
     order: orderOf(config, host),
     source: source.kind,
+    networks: networksOf(config, host),
     filters: await filtersOf(config, { identity, fetchUrl: form, host }, stored, source.find),
     state: stateOf(stored),
     foundAt: chain[0]?.fetchedAt ?? null,
     chain,
     stored,
   };
+}
+
+function networksOf({ dedup }: Config, host: string): UrlReport['networks'] {
+  if (dedup.mode === 'none' || dedup.network === null) return null;
+  const names = Object.keys(dedup.networks);
+  const home = homeOf(names, host, (text) => hash('sha256', text, 'buffer'));
+  return { others: names.filter((name) => name !== dedup.network), home };
 }
 
 function stateOf(stored: Explanation | null): string {

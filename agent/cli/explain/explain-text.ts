@@ -2,6 +2,7 @@
 // a table, and the referrers up to the seed.
 
 import type { Explanation } from '../../control/explanation.ts';
+import { ASKING, CLAIMED_ELSEWHERE, COPIED } from '../../storage/encoding/network-places.ts';
 import { dateText, printable, renderTable } from '../common/output.ts';
 
 /** The verdict of one filter that a URL has to pass. */
@@ -33,6 +34,8 @@ export interface UrlReport {
   /** Preference list of the agents in the config. */
   readonly order: readonly string[];
   readonly source: 'agents' | 'files';
+  /** The other networks, and the one whose Redis has the host's lease; null: there are none. */
+  readonly networks: { readonly others: readonly string[]; readonly home: string } | null;
   readonly filters: readonly FilterVerdict[];
   readonly state: string;
   /** When the first referrer was fetched, in Unix milliseconds: the link was found then. */
@@ -62,7 +65,7 @@ function factsOf(report: UrlReport): [string, string][] {
   facts.push(['host', host], ['owner', `${owner ?? 'unknown'}${listed}`]);
   facts.push(['source', sourceText(stored?.agent, source)]);
   facts.push(['state', stateText(report, state)]);
-  if (stored?.wait) facts.push(['host waits', waitText(stored.wait)]);
+  if (stored?.wait) facts.push(['host waits', waitText(stored.wait, report)]);
   const url = stored?.url;
   if (!url) return facts;
   const found = url.referrer === null ? 'a seed' : `on ${url.referrer}${dated(foundAt)}`;
@@ -83,16 +86,39 @@ function sourceText(agent: string | undefined, source: UrlReport['source']): str
   return source === 'agents' ? agent : `state file of ${agent}; no agent answers`;
 }
 
-function stateText({ stored }: UrlReport, state: string): string {
+function stateText(report: UrlReport, state: string): string {
+  const { stored } = report;
   const { reason = null, notBefore = 0, again = false } = stored?.url ?? {};
   const queued = again ? 'requeued' : 'queued';
+  if (state === 'skipped' && reason?.startsWith(ELSEWHERE)) {
+    return `skipped: network ${reason.slice(ELSEWHERE.length)} has finished it`;
+  }
   if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
   if (state !== 'queued') return state;
   if (stored?.open?.kind === 'page' && stored.open.url === stored.url?.fetchUrl) {
     return `${queued}, being requested`;
   }
   const paused = stored?.paused ? ', the crawl is paused' : '';
+  const undecided = undecidedText(report, notBefore, reason);
+  if (undecided !== null) return `${queued}, ${undecided}${paused}`;
   return `${queued}${notBefore > 0 ? `, not before ${dateText(notBefore)}` : ''}${paused}`;
+}
+
+/** What the reason of a skipped URL begins with, before the name of the network that has it. */
+const ELSEWHERE = 'elsewhere ';
+
+/** Null if the URL waits for no other network. */
+function undecidedText(
+  { networks, foundAt }: UrlReport,
+  notBefore: number,
+  reason: string | null,
+): string | null {
+  if (notBefore === CLAIMED_ELSEWHERE)
+    return `left to network ${reason}, which has not finished it`;
+  if (notBefore === COPIED) return 'a copy, whose verdict only the owner knows';
+  if (notBefore !== ASKING) return null;
+  const since = foundAt === null ? '' : ` since ${dateText(foundAt)}`;
+  return `waits${since} for the verdict of ${networks?.others.join(', ') ?? 'other networks'}`;
 }
 
 const WAITS = {
@@ -105,12 +131,14 @@ const WAITS = {
   right: 'the fetch right',
   robots: 'the robots.txt of another host',
   permit: 'an address permit',
-  network: 'another network, which visits the host or may have its URLs',
+  network: 'another network, which may have its URLs, or for its lease',
 };
 
-function waitText(wait: NonNullable<Explanation['wait']>): string {
+function waitText(wait: NonNullable<Explanation['wait']>, { networks }: UrlReport): string {
   if (wait.kind === 'time') return `until ${dateText(wait.untilMs)}: ${WAITS[wait.why]}`;
-  return `for ${WAITS[wait.kind === 'event' ? wait.why : wait.kind]}`;
+  const why = wait.kind === 'event' ? wait.why : wait.kind;
+  const home = why === 'network' && networks ? ` (at ${networks.home})` : '';
+  return `for ${WAITS[why]}${home}`;
 }
 
 function answer({ stored }: UrlReport): string {

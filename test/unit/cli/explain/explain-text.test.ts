@@ -29,7 +29,15 @@ test('explain: shows a requeued page as such, with its previous outcome', () => 
   const stored = explanationOf({ agent: 'a1', userAgent: 't/1', read, identity: url, form });
   const report: UrlReport = {
     ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
-    ...{ source: 'files', filters: [], state: 'queued', foundAt: null, chain: [], stored },
+    ...{
+      source: 'files',
+      filters: [],
+      state: 'queued',
+      foundAt: null,
+      chain: [],
+      stored,
+      networks: null,
+    },
   };
   assert.match(explainText(report), /^state +requeued$/m);
   assert.doesNotMatch(explainText(report), /waits/);
@@ -56,7 +64,15 @@ test('explain: shows why the host waits, or the back-off if only the file is rea
     });
     const text = explainText({
       ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
-      ...{ source: 'agents', filters: [], state: 'queued', foundAt: null, chain: [], stored },
+      ...{
+        source: 'agents',
+        filters: [],
+        state: 'queued',
+        foundAt: null,
+        chain: [],
+        stored,
+        networks: null,
+      },
     });
     assert.match(text, /^state +queued$/m);
     return /^host waits +(.*)$/m.exec(text)?.[1];
@@ -70,4 +86,42 @@ test('explain: shows why the host waits, or the back-off if only the file is rea
     line({ kind: 'time', untilMs: 77_000, why: 'retries' }),
     `${until}: all its queued URLs are retries`,
   );
+});
+
+test('explain: names the networks that a URL or its host waits for, or that have the URL', () => {
+  const db = openInMemory();
+  const options = { durability: 'process', hostDelayMs: 100, isShared: true } as const;
+  const store = new SqliteStore(db, options);
+  const url = 'https://h.test/';
+  store.begin();
+  store.enqueue('h.test', { url, depth: 0 }, null);
+  store.commit(false);
+  const lines = (foundAt: number | null) => {
+    const live = () => ({ open: null, wait: { kind: 'event', why: 'network' } as const });
+    const asked = { agent: 'a1', userAgent: 't/1', identity: url, form: asForm(url), live };
+    const stored = explanationOf({ ...asked, read: readRowOf(db) });
+    const text = explainText({
+      ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
+      ...{ source: 'agents', filters: [], state: stored.url!.state, foundAt, chain: [], stored },
+      networks: { others: ['paris', 'rome'], home: 'rome' },
+    });
+    return ['state', 'host waits'].map(
+      (name) => new RegExp(`^${name} +(.*)$`, 'm').exec(text)?.[1],
+    );
+  };
+  const decide = (isFinal: boolean) => {
+    store.begin();
+    assert.ok(store.decide(url, { kind: 'elsewhere', network: 'paris', isFinal }));
+    store.commit(false);
+  };
+  const wait = 'for another network, which may have its URLs, or for its lease (at rome)';
+  assert.deepEqual(lines(null), ['queued, waits for the verdict of paris, rome', wait]);
+  assert.equal(
+    lines(77_000)[0],
+    `queued, waits since 1970-01-01T00:01:17.000Z for the verdict of paris, rome`,
+  );
+  decide(false);
+  assert.equal(lines(null)[0], 'queued, left to network paris, which has not finished it');
+  decide(true);
+  assert.equal(lines(null)[0], 'skipped: network paris has finished it');
 });
