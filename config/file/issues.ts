@@ -92,8 +92,8 @@ function unknownKey(path: Path, source: ConfigSource, keys: ReadonlyMap<string, 
   const near = nearest(word, siblings);
   const elsewhere = [...keys.keys()].find((known) => lastOf(known) === word);
   const remedy =
-    near !== null
-      ? `did you mean "${near}"?`
+    near.length > 0
+      ? `did you mean ${near.map((key) => `"${key}"`).join(' or ')}?`
       : elsewhere !== undefined
         ? `did you mean ${elsewhere}?`
         : `known here: ${siblings.join(', ')}`;

@@ -5,18 +5,18 @@
 /** Distance of a key of which only the beginning was written: above one edit. */
 const BEGINNING = 1.5;
 
-/** @returns the most similar of `known`, or null if none is similar */
-export function nearest(word: string, known: readonly string[]): string | null {
+/** @returns the most similar of `known`, several if they are equally similar; empty: none is */
+export function nearest(word: string, known: readonly string[]): string[] {
   // No key is so long, and computing the distance takes quadratic time.
-  if (word.length > 64) return null;
-  let best: string | null = null;
-  let bestDistance = Number.POSITIVE_INFINITY;
-  for (const candidate of known) {
+  if (word.length > 64) return [];
+  const all = known.map((candidate) => {
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     const near = isBeginning(word, candidate) ? Math.min(distance, BEGINNING) : distance;
-    if (near < bestDistance) [best, bestDistance] = [candidate, near];
-  }
-  return bestDistance <= Math.max(BEGINNING, Math.floor(word.length / 3)) ? best : null;
+    return { candidate, near };
+  });
+  const least = Math.min(...all.map(({ near }) => near));
+  if (least > Math.max(BEGINNING, Math.floor(word.length / 3))) return [];
+  return all.filter(({ near }) => near === least).map(({ candidate }) => candidate);
 }
 
 /** `hostDelay` for `hostDelayMs` or `depth` for `depthPerHost`: the most common mistake. */
