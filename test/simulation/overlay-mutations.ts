@@ -83,8 +83,6 @@ export const OVERLAY_REMOVALS = {
   'spare-not-suspected': () =>
     replaceIn(calls(Membership.prototype, 'pump'), KademliaOverlay.prototype, 'needs', () => true),
   'lists-asked': () => [changeSent('LIST_ASK', () => null)],
-  /** A leaver never learns of which other leavers its list must take account. */
-  'leavers-named': () => [changeSent('LIST_ASK', (message) => ({ ...message, leavers: [] }))],
   // ---- rule 5
   /** An agent decides for all hosts, by the agents that it knows. */
   'way-followed': () => [

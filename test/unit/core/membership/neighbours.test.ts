@@ -41,7 +41,11 @@ function stageOf(overlay: Overlay, owing: More = {}) {
     moved: () => did.push('moved'),
     located: (hosts) => did.push(`located ${hosts.join()}`),
   });
-  const sent = () => stage.sent().map(([to, { type }]) => `${to} ${type}`);
+  const sent = () =>
+    stage.sent().map(([to, message]) => {
+      const leavers = message.type === 'LIST_ASK' ? ` ${message.leavers.join()}` : '';
+      return `${to} ${message.type}${leavers}`;
+    });
   return { ...stage, neighbours, did, sent };
 }
 
@@ -190,10 +194,10 @@ describe('with each heartbeat', () => {
     assert.deepEqual(sent(), ['x tcp://x TREE_ASK']);
   });
 
-  it('members that owe a list are asked for it', () => {
+  it('members that owe a list are asked for it, and told which leavers it must take into account', () => {
     const owing = { debtors: ['b', 'gone'], leavers: ['x'] };
     const { neighbours, sent } = stageOf(partialView(), owing);
     neighbours.beat(me, NOW);
-    assert.deepEqual(sent(), ['b tcp://b LIST_ASK']);
+    assert.deepEqual(sent(), ['b tcp://b LIST_ASK x']);
   });
 });
