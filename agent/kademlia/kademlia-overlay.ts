@@ -255,7 +255,7 @@ export class KademliaOverlay implements Overlay {
 
   isNamed(card: MemberCard, now: Instant): boolean {
     if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
-    return this.#counts(card, now) && this.#named.isNear(contactOf(card), now.mono);
+    return this.#counts(card, now) && this.#named.add(contactOf(card), now.mono);
   }
 
   // ---- messages
@@ -316,7 +316,7 @@ export class KademliaOverlay implements Overlay {
         const named = first.filter((one) => this.#counts(one, now));
         for (const one of named) {
           if (one.id !== this.#s.self.id && !this.#known.has(one.id)) {
-            this.#named.isFar(contactOf(one), now.mono);
+            this.#named.pingLater(contactOf(one), now.mono);
           }
         }
         this.#locator.answered(card, BigInt(`0x${message.key}`), named);

@@ -1,4 +1,4 @@
-// Finds the known key that is most similar to a misspelled one, for "did you mean". The edit distance
+// Finds the known keys that are most similar to a misspelled one, for "did you mean". The edit distance
 // counts swapped neighbors as one edit. A wrong suggestion is worse than none, so the allowed
 // distance depends on the length.
 

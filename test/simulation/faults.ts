@@ -126,6 +126,7 @@ function cutOne(plan: Plan, a: AgentId, b: AgentId, ms: number): void {
   if (plan.quorum === 'none' && (cluster.now < plan.cutUntil || plan.down.size > 0)) return;
   plan.cutUntil = cluster.now + ms + 1.6 * SUSPECT_MS;
   if (ids.filter((id) => isUp(plan, id)).length < 3) plan.split = true;
+  if (ms >= SUSPECT_MS / 2) plan.longCuts.push([a, b]);
   cluster.network.cut(a, b);
   cluster.at(cluster.now + ms, () => {
     if (!plan.healed) cluster.network.mend(a, b);
@@ -267,6 +268,7 @@ function cutForGood(plan: Plan): void {
   const a = plan.random.pick(plan.ids);
   const b = plan.random.pick(plan.ids.filter((id) => id !== a));
   plan.deadLinks.push([a, b]);
+  plan.longCuts.push([a, b]);
   plan.cluster.network.cut(a, b);
 }
 

@@ -24,8 +24,6 @@ export class Network {
   readonly lossOf = new Map<MessageType, number>();
   readonly #random: Random;
   readonly #cuts = new Set<string>();
-  /** All links that were ever cut. */
-  readonly #wereCut = new Set<string>();
 
   constructor(weather: Weather, random: Random) {
     this.weather = { ...weather };
@@ -34,15 +32,10 @@ export class Network {
 
   cut(from: AgentId, to: AgentId): void {
     this.#cuts.add(`${from}>${to}`);
-    this.#wereCut.add(`${from}>${to}`);
   }
 
   mend(from: AgentId, to: AgentId): void {
     this.#cuts.delete(`${from}>${to}`);
-  }
-
-  wasCut(from: AgentId, to: AgentId): boolean {
-    return this.#wereCut.has(`${from}>${to}`);
   }
 
   /** Ends all faults, except for links that are cut for good. */

@@ -8,6 +8,7 @@ import { AddressProofs } from '../../agent/core/membership/address-proofs.ts';
 import { Membership } from '../../agent/core/membership/membership.ts';
 import type { AgentState } from '../../agent/core/membership/overlay.ts';
 import { Whereabouts } from '../../agent/core/membership/whereabouts.ts';
+import { Replication } from '../../agent/core/replication/replication.ts';
 import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
 import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
@@ -96,6 +97,14 @@ export const OVERLAY_REMOVALS = {
   'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
   /** A list that was withdrawn while the owner was unknown is never made again. */
   'withdrawn-listed': () => [replace(HandOff.prototype, 'isUnplaced', () => () => false)],
+  /** Copies count as safe while no backup of the host is known. */
+  'backups-known': () => [
+    replace(Replication.prototype, 'isSafe', (was) => {
+      return function (this: Replication, host, n) {
+        return this.targets(host).length === 0 || was.call(this, host, n);
+      };
+    }),
+  ],
   // ---- rule 6
   /** An agent joins although its regions are not complete. */
   'regions-before-join': () => [replace(KademliaOverlay.prototype, 'isReady', () => () => true)],

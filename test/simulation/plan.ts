@@ -65,6 +65,8 @@ export interface Plan {
    */
   readonly mover: AgentId;
   readonly moving: Random;
+  /** Links that were cut for so long that PROBEs over them count as unanswered. */
+  readonly longCuts: (readonly [AgentId, AgentId])[];
   /** Links that are cut for the whole crawl. */
   readonly deadLinks: (readonly [AgentId, AgentId])[];
   /** Agents whose disks were set back. */
@@ -161,6 +163,7 @@ function noFaults() {
   return {
     down: new Set<AgentId>(),
     away: new Set<AgentId>(),
+    longCuts: [],
     deadLinks: [],
     reweighed: new Map<AgentId, number>(),
     setBack: new Set<AgentId>(),

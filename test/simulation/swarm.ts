@@ -249,11 +249,13 @@ function check(plan: Plan, incarnations: number): string[] {
 }
 
 /** No agent sends false messages under any fault, so none may be refused for one. */
-function accusations({ cluster, split }: Plan): string[] {
+function accusations({ cluster, split, longCuts }: Plan): string[] {
   // An agent that a PROBE does not reach can say HELLO and not answer. Only in a partial view is it a
   // stranger then: the others may have stopped to watch it before, or are not known yet.
   const isTrue = (by: AgentId, { agent, claim }: { agent: AgentId; claim: string }) =>
-    claim === 'hello' && cluster.isPartial && (split || cluster.network.wasCut(by, agent));
+    claim === 'hello' &&
+    cluster.isPartial &&
+    (split || longCuts.some(([from, to]) => from === by && to === agent));
   return [...cluster.agents.keys()].flatMap((id) =>
     cluster
       .snapshot(id)

@@ -1,6 +1,6 @@
 // Connects the networks that share the crawl to the core: which agent is the centre of its network,
-// and which hosts have work. It records when the Redis of a network
-// fails. Without other networks it does nothing.
+// and which hosts have work. It records when the Redis of a network fails. Without other
+// networks it does nothing.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { View } from '../membership/view.ts';

@@ -152,8 +152,8 @@ export class Replication {
   /** Whether all current backups of the host are known and have its events up to `n`. */
   isSafe(host: Host, n: number): boolean {
     const { settings, view } = this.#p;
-    const isUnknown = view.owner(host) === undefined && view.probableOwner(host) !== undefined;
-    if (isUnknown && settings.backups > 0) return false;
+    if (settings.backups === 0) return true;
+    if (view.owner(host) === undefined && view.probableOwner(host) !== undefined) return false;
     return this.targets(host).every((id) => this.#markOf(host, id) >= n);
   }
 

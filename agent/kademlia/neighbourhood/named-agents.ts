@@ -53,12 +53,12 @@ export class NamedAgents {
     return this.#toPing.contacts().some((one) => hasAny(this.#p.identifiersOf(one), region));
   }
 
-  /** An agent outside the view was named. Returns whether it is greeted. */
-  isNear(contact: Contact, now: number): boolean {
+  /** An agent outside the view was named. Greets it if it is in a region, and says whether. */
+  add(contact: Contact, now: number): boolean {
     // It will be named again.
     if (this.isFull && !this.#toGreet.has(contact.id)) return false;
     if (!this.#p.hood().named(contact.id, this.#p.identifiersOf(contact))) {
-      this.isFar(contact, now);
+      this.pingLater(contact, now);
       return false;
     }
     this.#toGreet.add(contact, now);
@@ -66,7 +66,7 @@ export class NamedAgents {
   }
 
   /** An agent outside the regions was named. */
-  isFar(contact: Contact, now: number): void {
+  pingLater(contact: Contact, now: number): void {
     const { isKnown, hasRoomFor, identifiersOf } = this.#p;
     if (isKnown(contact.id) || !hasRoomFor(identifiersOf(contact))) return;
     this.#toPing.add(contact, now);

@@ -1,8 +1,8 @@
 // The names of the keys in Redis: ubiring:{CRAWL/NETWORK}:NAME, and ubiring:{CRAWL/HOST}:lease for
 // the leases of hosts. The braces are Redis Cluster's hash tag: keys with one tag are on one node.
 // The sets of digests have 256 shards with tags of their own, so that they can be on several nodes.
-// What a server process may have in an old state is only valid in that process, whose run id its
-// names contain: ubiring:{CRAWL/NETWORK}:RUN:NAME. Finished digests, verdicts and leases stay valid.
+// A restarted server may load an old state. Keys that are wrong then contain the run id of the server
+// process: ubiring:{CRAWL/NETWORK}:RUN:NAME. Finished digests, verdicts and leases stay valid.
 
 import type { Digest } from '../pools.ts';
 

@@ -58,6 +58,12 @@ function overlayOf(members: readonly string[] = [], more: Partial<KademliaSettin
   return { overlay, told, ask, greeted };
 }
 
+/** The answer of a joined agent to a PING. */
+function answerOf(id: string): ContactMessage {
+  const { capacity, address } = cardOf(id);
+  return { type: 'PING', capacity, address, fingerprintHash: 'same', joined: true, answer: true };
+}
+
 /** The ids and lengths of the questions. */
 function asksOf({ asks }: ReturnType<KademliaOverlay['pump']>): string[] {
   return asks.map(({ to, message }) => {
@@ -252,16 +258,7 @@ describe('members', () => {
     // The look-ups of the join end without answers.
     for (const at of [0, 600, 1200, 1800]) overlay.pump(instant(at));
     overlay.removed(watched('1'), false);
-    const answer: ContactMessage = {
-      ...{
-        type: 'PING',
-        capacity: 1,
-        address: '1:1',
-        fingerprintHash: 'same',
-        joined: true,
-        answer: true,
-      },
-    };
+    const answer: ContactMessage = answerOf('1');
     overlay.onContact({ id: '1', inc: 1 }, answer, instant(2000));
     assert.deepEqual(pinged(2900), [], 'it was heard a short time ago');
     assert.deepEqual(pinged(4000), ['1']);
@@ -269,16 +266,7 @@ describe('members', () => {
 
   it('that are all gone are replaced by contacts, before this agent decides alone', () => {
     const { overlay, greeted } = joined();
-    const ping: ContactMessage = {
-      ...{
-        type: 'PING',
-        capacity: 1,
-        address: '11:1',
-        fingerprintHash: 'same',
-        joined: true,
-        answer: true,
-      },
-    };
+    const ping: ContactMessage = answerOf('11');
     overlay.added(watched('0001'), ZERO);
     overlay.onContact({ id: '11', inc: 1 }, ping, ZERO);
     for (const id of ['1', '01', '001', '0001']) overlay.removed(watched(id), true);
@@ -336,16 +324,7 @@ describe('agents outside the view', () => {
 
   it('are pinged when they are named after a long silence, and dropped without an answer', () => {
     const { overlay } = joined();
-    const ping: ContactMessage = {
-      ...{
-        type: 'PING',
-        capacity: 1,
-        address: '11:1',
-        fingerprintHash: 'same',
-        joined: true,
-        answer: true,
-      },
-    };
+    const ping: ContactMessage = answerOf('11');
     overlay.onContact({ id: '11', inc: 1 }, ping, ZERO);
     const named = (at: number) => {
       const answer = overlay.onContact({ id: '01', inc: 1 }, find(hexOf('1')), instant(at));

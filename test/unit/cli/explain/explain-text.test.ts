@@ -10,6 +10,14 @@ import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { asForm } from '../../../../agent/url/crawl-url.ts';
 
+function reportOf(url: string, stored: UrlReport['stored']): UrlReport {
+  return {
+    ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
+    ...{ source: 'files', networks: null, filters: [], state: 'queued' },
+    ...{ foundAt: null, chain: [], stored },
+  };
+}
+
 test('explain: shows a requeued page as such, with its previous outcome', () => {
   const db = openInMemory();
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
@@ -27,18 +35,7 @@ test('explain: shows a requeued page as such, with its previous outcome', () => 
     db.prepare<unknown[], Record<string, unknown>>(sql).get(...values);
   const form = asForm(url);
   const stored = explanationOf({ agent: 'a1', userAgent: 't/1', read, identity: url, form });
-  const report: UrlReport = {
-    ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
-    ...{
-      source: 'files',
-      filters: [],
-      state: 'queued',
-      foundAt: null,
-      chain: [],
-      stored,
-      networks: null,
-    },
-  };
+  const report = reportOf(url, stored);
   assert.match(explainText(report), /^state +requeued$/m);
   assert.doesNotMatch(explainText(report), /waits/);
   assert.match(explainText(report), /^previous +1970-01-01T00:01:17.000Z, status 200$/m);
@@ -62,18 +59,7 @@ test('explain: shows why the host waits, or the back-off if only the file is rea
       read: readRowOf(db),
       ...(wait !== undefined && { live }),
     });
-    const text = explainText({
-      ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
-      ...{
-        source: 'agents',
-        filters: [],
-        state: 'queued',
-        foundAt: null,
-        chain: [],
-        stored,
-        networks: null,
-      },
-    });
+    const text = explainText({ ...reportOf(url, stored), source: 'agents' });
     assert.match(text, /^state +queued$/m);
     return /^host waits +(.*)$/m.exec(text)?.[1];
   };
@@ -100,11 +86,9 @@ test('explain: names the networks that a URL or its host waits for, or that have
     const live = () => ({ open: null, wait: { kind: 'event', why: 'network' } as const });
     const asked = { agent: 'a1', userAgent: 't/1', identity: url, form: asForm(url), live };
     const stored = explanationOf({ ...asked, read: readRowOf(db) });
-    const text = explainText({
-      ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
-      ...{ source: 'agents', filters: [], state: stored.url!.state, foundAt, chain: [], stored },
-      networks: { others: ['paris', 'rome'], home: 'rome' },
-    });
+    const networks = { others: ['paris', 'rome'], home: 'rome' };
+    const report = reportOf(url, stored);
+    const text = explainText({ ...report, state: stored.url!.state, foundAt, networks });
     return ['state', 'host waits'].map(
       (name) => new RegExp(`^${name} +(.*)$`, 'm').exec(text)?.[1],
     );
