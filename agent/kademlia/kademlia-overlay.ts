@@ -29,6 +29,7 @@ import {
   distanceTo,
   hexOf,
   type IdentifiersOf,
+  keyOfName,
   namesFor,
   type Prefix,
   prefixOf,
@@ -410,7 +411,8 @@ export class KademliaOverlay implements Overlay {
     const named = this.#named.due(now.mono);
     for (const contact of named.expired) this.#table.failed(contact);
     const has = (at: string) => this.#known.values().some(({ card }) => card.address === at);
-    const first = this.#first.due({ size: this.#known.size, has }, now.mono);
+    const isNear = (name: string) => this.#isNear(keyOfName(name, this.#s.sha1));
+    const first = this.#first.due({ size: this.#known.size, has }, isNear, now.mono);
     const pinged: Peer[] = [
       ...named.pings,
       ...this.#table.pings(now.mono),
@@ -439,6 +441,11 @@ export class KademliaOverlay implements Overlay {
       ],
       located,
     };
+  }
+
+  /** Whether this agent may be one of those that know the agents nearest to a key. */
+  #isNear(key: Key): boolean {
+    return this.#hood.places().of(key).kind !== 'elsewhere';
   }
 
   /** No member tells this agent when the last agent of a subtree beside its regions is gone. */

@@ -110,6 +110,14 @@ export const OVERLAY_REMOVALS = {
   'regions-before-join': () => [replace(KademliaOverlay.prototype, 'isReady', () => () => true)],
   /** Any agent without members joins alone. */
   'contacts-begin': () => [replaceRead(FirstContacts.prototype, 'mayBeginAlone', () => true)],
+  /** No agent takes care that a contact meets it before the contact begins a cluster. */
+  'contacts-asked': () => [
+    replace(FirstContacts.prototype, 'due', (was) => {
+      return function (this: FirstContacts, known, _, now) {
+        return was.call(this, known, () => false, now);
+      };
+    }),
+  ],
   // ---- rule 7
   /** The sender of URLs keeps to the agent that a look-up found, whatever that one answers. */
   'far-not-mine': () =>

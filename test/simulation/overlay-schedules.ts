@@ -135,6 +135,22 @@ function strangerBegins(): string[] {
   return [...c.impolite(), ...missing(c.log, c.web.keys())];
 }
 
+/** A contact starts for the first time after the contact through which the others joined has crashed. */
+function contactStartsLate(): string[] {
+  const ids = NAMES.slice(0, 9);
+  const [first, late] = ids;
+  const kademlia = { ...SIZES, contacts: [first!, late!, 'absent'] };
+  const web = denseWeb(8, 60);
+  const c = new Cluster({ ids, web, seeds: [...web.keys()].slice(0, 8), kademlia, delayMs: 200 });
+  for (const id of ids) if (id !== late) c.start(id);
+  c.run(2 * SUSPECT_MS);
+  c.kill(first!);
+  c.run(2 * SUSPECT_MS);
+  c.start(late!);
+  c.runToEnd(200 * SUSPECT_MS);
+  return [...c.impolite(), ...missing(c.log, c.web.keys())];
+}
+
 /**
  * Agents start, and every answer about their regions is lost: they must not join. The model
  * (`one-answer`, `no-barrier`) shows the harm of a join without these answers.
@@ -186,6 +202,7 @@ export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => strin
   'named-pinged': quarterCrashes,
   'regions-before-join': regionsUntold,
   'contacts-begin': strangerBegins,
+  'contacts-asked': contactStartsLate,
   'waves-compared': workMoves,
   'census-quiet': hostsMoveInCensus,
   'directives-compared': directiveGiven,

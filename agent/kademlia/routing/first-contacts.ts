@@ -32,13 +32,15 @@ export interface FirstContactsOptions {
 export const KEPT_MAX = 32;
 /** All kept endpoints are asked within `suspectAfterMs`, after which a contact may begin alone. */
 const KEPT_BATCHES = 4;
+/** How often the agents near a contact ask it in that time. Some of the questions may be lost. */
+const NEAR_ASKS = 4;
 
 export class FirstContacts implements Entries {
   readonly #o: FirstContactsOptions;
   readonly contacts: readonly string[];
-  /** The next contact to ask is the first. */
-  readonly #toAsk: string[];
-  #askedAt = -Infinity;
+  /** When each contact was asked last. */
+  readonly #askedAt: Map<string, number>;
+  #lookedAt = -Infinity;
   /** The agents of the same data directory at the start. */
   readonly #local: readonly Peer[];
   /** The most recently seen first. Filled by `keep` from the routing table. Bound: `KEPT_MAX`. */
@@ -50,7 +52,7 @@ export class FirstContacts implements Entries {
   constructor(options: FirstContactsOptions) {
     this.#o = options;
     this.contacts = options.contacts.filter((endpoint) => endpoint !== options.self.address);
-    this.#toAsk = [...this.contacts];
+    this.#askedAt = new Map(this.contacts.map((endpoint) => [endpoint, -Infinity]));
     this.#local = options.local?.() ?? [];
     const addresses = this.#local.map(({ address }) => address);
     const all = new Set([...addresses, ...(options.kept?.read() ?? [])]);
@@ -82,21 +84,31 @@ export class FirstContacts implements Entries {
   }
 
   /**
-   * The endpoints to ask now: all until this agent has members, and then one contact after the
-   * other, because contacts that started at the same time may have begun two clusters.
+   * The endpoints to ask now: all until this agent has members, and then from time to time the
+   * contacts that are no members, because contacts that started at the same time may have begun two
+   * clusters. The agents near a contact ask it more often: it may start while no other contact runs,
+   * and must not begin a second cluster.
    *
    * @param known - the addresses of the members
+   * @param isNear - whether this agent is one of those that know the owner of the name
    */
-  due(known: Pick<ReadonlySet<string>, 'size' | 'has'>, now: number): readonly string[] {
+  due(
+    known: Pick<ReadonlySet<string>, 'size' | 'has'>,
+    isNear: (name: string) => boolean,
+    now: number,
+  ): readonly string[] {
     const { heartbeatMs, suspectAfterMs } = this.#o;
-    const others = known.size === 0 ? this.#keptDue(now) : [];
-    if (now - this.#askedAt < (known.size === 0 ? heartbeatMs : suspectAfterMs)) return others;
-    this.#askedAt = now;
-    if (known.size === 0) return [...this.#toAsk, ...others];
-    const [next] = this.#toAsk.splice(0, 1);
-    if (next === undefined) return [];
-    this.#toAsk.push(next);
-    return known.has(next) ? [] : [next];
+    const isAlone = known.size === 0;
+    const others = isAlone ? this.#keptDue(now) : [];
+    if (now - this.#lookedAt < (isAlone ? heartbeatMs : suspectAfterMs / NEAR_ASKS)) return others;
+    this.#lookedAt = now;
+    const pauseMs = suspectAfterMs * this.contacts.length;
+    const asked = this.contacts.filter((endpoint) => {
+      if (known.has(endpoint)) return false;
+      return isAlone || isNear(endpoint) || now - this.#askedAt.get(endpoint)! >= pauseMs;
+    });
+    for (const endpoint of asked) this.#askedAt.set(endpoint, now);
+    return [...asked, ...others];
   }
 
   #keptDue(now: number): readonly string[] {

@@ -6,6 +6,7 @@ const times = { heartbeatMs: 100, suspectAfterMs: 1000 };
 const of = (address: string, ...contacts: string[]) =>
   new FirstContacts({ contacts, self: { address }, ...times });
 const none = new Set<string>();
+const isFar = () => false;
 
 /** An agent at h:1 with the contact h:2 whose earlier processes kept these addresses. */
 function keeping(...stored: string[]) {
@@ -31,32 +32,42 @@ test('first contacts: an agent that has kept addresses waits as well', () => {
 
 test('first contacts: asks all others with each heartbeat until it has a member', () => {
   const contacts = of('tcp://h:1', 'tcp://h:1', 'tcp://h:2', 'tcp://h:3');
-  assert.deepEqual(contacts.due(none, 0), ['tcp://h:2', 'tcp://h:3']);
-  assert.deepEqual(contacts.due(none, 99), []);
-  assert.deepEqual(contacts.due(none, 100), ['tcp://h:2', 'tcp://h:3']);
+  assert.deepEqual(contacts.due(none, isFar, 0), ['tcp://h:2', 'tcp://h:3']);
+  assert.deepEqual(contacts.due(none, isFar, 99), []);
+  assert.deepEqual(contacts.due(none, isFar, 100), ['tcp://h:2', 'tcp://h:3']);
 });
 
-test('first contacts: with members, asks one after the other, and members no more', () => {
+test('first contacts: with members, asks the other contacts from time to time', () => {
   const contacts = of('tcp://h:1', 'tcp://h:2', 'tcp://h:3');
   const known = new Set(['tcp://h:2', 'tcp://h:9']);
-  contacts.due(none, 0);
-  assert.deepEqual(contacts.due(known, 999), []);
-  assert.deepEqual(contacts.due(known, 1000), []);
-  assert.deepEqual(contacts.due(known, 1999), []);
-  assert.deepEqual(contacts.due(known, 2000), ['tcp://h:3']);
-  assert.deepEqual(contacts.due(known, 3000), []);
-  assert.deepEqual(contacts.due(known, 4000), ['tcp://h:3']);
+  contacts.due(none, isFar, 0);
+  const asked = (from: number, to: number) =>
+    Array.from({ length: (to - from) / 50 }, (_, i) => from + 50 * i).filter((now) => {
+      const due = contacts.due(known, isFar, now);
+      assert.ok(due.every((endpoint) => endpoint === 'tcp://h:3'));
+      return due.length > 0;
+    });
+  assert.deepEqual(asked(0, 6000), [2000, 4000]);
+});
+
+test('first contacts: the agents near a contact ask it four times before it may begin alone', () => {
+  const contacts = of('tcp://h:1', 'tcp://h:2', 'tcp://h:3');
+  const known = new Set(['tcp://h:9']);
+  const isNear = (name: string) => name === 'tcp://h:3';
+  contacts.due(none, isFar, 0);
+  const asked = Array.from({ length: 20 }, (_, i) => contacts.due(known, isNear, 50 * (i + 1)));
+  assert.deepEqual(asked.flat(), Array(4).fill('tcp://h:3'));
 });
 
 test('first contacts: kept addresses are asked with the contacts until it has a member', () => {
   const { first } = keeping('tcp://h:3', 'tcp://h:2', 'tcp://h:1', 'tcp://h:4');
-  assert.deepEqual(first.due(none, 0), ['tcp://h:2', 'tcp://h:3', 'tcp://h:4']);
-  assert.deepEqual(first.due(none, 100), ['tcp://h:2']);
-  assert.deepEqual(first.due(none, 250), ['tcp://h:2', 'tcp://h:3', 'tcp://h:4']);
+  assert.deepEqual(first.due(none, isFar, 0), ['tcp://h:2', 'tcp://h:3', 'tcp://h:4']);
+  assert.deepEqual(first.due(none, isFar, 100), ['tcp://h:2']);
+  assert.deepEqual(first.due(none, isFar, 250), ['tcp://h:2', 'tcp://h:3', 'tcp://h:4']);
   const known = new Set(['tcp://h:9']);
   assert.deepEqual(
-    [1300, 2300, 3300].flatMap((now) => first.due(known, now)),
-    [...['tcp://h:2', 'tcp://h:2', 'tcp://h:2']],
+    [1300, 2300, 3300].flatMap((now) => first.due(known, isFar, now)),
+    ['tcp://h:2', 'tcp://h:2', 'tcp://h:2'],
   );
 });
 
@@ -66,13 +77,13 @@ test('first contacts: all kept addresses are asked before a contact may begin al
   const asked = new Set<string>();
   let most = 0;
   for (let now = 0; now < times.suspectAfterMs; now += 10) {
-    const due = first.due(none, now);
+    const due = first.due(none, isFar, now);
     most = Math.max(most, due.length);
     for (const endpoint of due) asked.add(endpoint);
   }
   assert.deepEqual([...asked].sort(), ['tcp://h:2', ...stored.slice(0, KEPT_MAX)].sort());
   assert.equal(most, 1 + KEPT_MAX / 4, 'a few at a time');
-  const again = Array.from({ length: 4 }, (_, k) => first.due(none, 1000 + 250 * k)).flat();
+  const again = Array.from({ length: 4 }, (_, k) => first.due(none, isFar, 1000 + 250 * k)).flat();
   assert.deepEqual(new Set(again), asked, 'then from the beginning');
 });
 
@@ -104,7 +115,7 @@ test('first contacts: agents of the same data directory are asked first, while t
     local: () => running,
   });
   assert.deepEqual(first.others, ['tcp://h:4', 'tcp://h:5', 'tcp://h:7']);
-  assert.deepEqual(first.due(none, 0), ['tcp://h:2', 'tcp://h:4', 'tcp://h:5', 'tcp://h:7']);
+  assert.deepEqual(first.due(none, isFar, 0), ['tcp://h:2', 'tcp://h:4', 'tcp://h:5', 'tcp://h:7']);
   const ids = () => first.local.map(({ id }) => id);
   assert.deepEqual(ids(), ['n4', 'n5'], 'contacts may have started at the same time');
   running = [5, 6].map((n) => ({ id: `n${n}`, address: `tcp://h:${n}` }));
