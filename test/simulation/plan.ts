@@ -48,6 +48,8 @@ export interface Plan {
   readonly ids: readonly AgentId[];
   readonly random: Random;
   readonly cluster: Cluster;
+  /** The agents that each agent knows when it starts for the first time. */
+  readonly contacts: readonly AgentId[];
   /** There are so many agents with few identifiers that all views are partial. */
   readonly isWide: boolean;
   /** Page limit of the crawl; null: none. */
@@ -95,8 +97,8 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
   const isWide = isPartial && isWideAt(seed);
   const few = agentsOf(kind, random);
   const many = isWide ? 2 * few + 6 : few * timesOf(seed);
-  const agents = Math.min(AGENTS_MAX, isPartial ? many : few);
-  const ids = Array.from({ length: agents }, (_, i) => `a${i + 1}`);
+  const length = Math.min(AGENTS_MAX, isPartial ? many : few);
+  const ids = Array.from({ length }, (_, i) => `a${i + 1}`);
   const isNone = random.chance(kind === 'cuts' ? 1 : 0.5);
   const quorum = isNone || isPartial ? 'none' : 'majority';
   const backups = drawBackups(kind, ids.length, random);
@@ -127,6 +129,7 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
     triedPages: slicing.pick([1, 3, BOUNDS.triedPages]),
   };
   for (const links of drawExpense(slicing, bounds)) addManyLinks(web, slicing, links);
+  const kademlia = drawKademlia(seed, ids, backups);
   const shared = kind === 'budgets' ? drawBudgets(random, web.size) : NO_BUDGETS;
   const cluster = new Cluster({
     ids,
@@ -149,18 +152,21 @@ export function drawPlan(seed: number, kind: Kind, overlay: OverlayName = 'ring'
     oddPages: drawOddPages(seed, [...web.keys()], kind === 'waits'),
     ...waits,
     ...shared,
-    ...(isPartial && { kademlia: drawKademlia(seed, ids, backups) }),
+    ...(isPartial && { kademlia }),
   });
   const pagesMax = shared.pagesMax ?? null;
   const moving = new Random(seed * 99_991 + 17);
-  const completion = { completeAt: Infinity, completeBy: ids };
-  const drawn = { kind, quorum, backups, ids, random, cluster, pagesMax, capacities } as const;
-  return { ...drawn, isWide, ...noFaults(), ...completion, moving, mover: moving.pick(ids) };
+  const { contacts } = isPartial ? kademlia : { contacts: ids };
+  const drawn = { kind, quorum, backups, ids, contacts, random, cluster, pagesMax } as const;
+  const varied = { capacities, isWide, moving, mover: moving.pick(ids) };
+  return { ...drawn, ...varied, ...noFaults(ids) };
 }
 
 /** The record of a run before its first fault. */
-function noFaults() {
+function noFaults(completeBy: readonly AgentId[]) {
   return {
+    completeAt: Infinity,
+    completeBy,
     down: new Set<AgentId>(),
     away: new Set<AgentId>(),
     longCuts: [],
@@ -299,10 +305,19 @@ export function startAgents(plan: Plan): void {
   for (const id of ids) {
     const at = random.chance(late) ? (together ?? random.between(0, 3000)) : random.between(0, 300);
     cluster.at(EPOCH + at, () => {
-      // An agent that starts after the end would meet no agent that says so, and would crawl anew.
-      if (!cluster.agents.has(id) && !anyEnded(plan)) cluster.start(id);
+      if (mayStart(plan, id)) cluster.start(id);
     });
   }
+}
+
+/**
+ * Whether the agent has not started yet and can find the cluster. After the end it would meet no
+ * agent that says so, and would crawl anew. If all contacts have left, it meets nobody.
+ */
+export function mayStart(plan: Plan, id: AgentId): boolean {
+  const { cluster, contacts, away } = plan;
+  if (cluster.agents.has(id) || anyEnded(plan)) return false;
+  return contacts.includes(id) || contacts.some((contact) => !away.has(contact));
 }
 
 export function isUp({ cluster, down, away }: Plan, id: AgentId): boolean {

@@ -20,6 +20,7 @@ import {
   anyEnded,
   drawPlan,
   type Kind,
+  mayStart,
   type OverlayName,
   type Plan,
   SPAN_MS,
@@ -119,7 +120,7 @@ function heal(plan: Plan): void {
   if (anyEnded(plan)) return;
   for (const id of plan.ids) {
     if (plan.down.has(id)) restart(plan, id);
-    else if (!plan.cluster.agents.has(id)) plan.cluster.start(id);
+    else if (mayStart(plan, id)) plan.cluster.start(id);
   }
 }
 
