@@ -312,6 +312,7 @@ export class Core {
   leave(now: Instant): void {
     if (!this.#p.shutdown.leave(now)) return;
     this.#p.right.closed = true;
+    this.#p.overlay.leaves();
     this.#p.moves.leave(now);
     this.#viewChanged(now);
   }

@@ -18,7 +18,7 @@ import type {
 import type { Peer } from '../core/protocol/effects.ts';
 import type { AgentId, Host, MemberCard, Message } from '../core/protocol/messages.ts';
 import { KnownLists } from './neighbourhood/known-lists.ts';
-import type { Neighbour } from './neighbourhood/known-places.ts';
+import { type Known, neighbourOf } from './neighbourhood/known-member.ts';
 import { NamedAgents } from './neighbourhood/named-agents.ts';
 import { Neighbourhood } from './neighbourhood/neighbourhood.ts';
 import { Claims } from './routing/claims.ts';
@@ -65,19 +65,6 @@ const REFRESH_MS = 3_600_000;
 /** Contacts of a region that are greeted at a time. */
 const GREETED_MAX = 64;
 
-/** A member, as its last heartbeat described it. */
-interface Known {
-  readonly card: MemberCard;
-  readonly identifiers: readonly Key[];
-  /** Empty until its first heartbeat, like `complete`. */
-  regions: readonly number[];
-  complete: readonly number[];
-  /** Whether the member must know this agent, as it last said. */
-  needsMe: boolean;
-  /** The last heartbeat to it said that this agent does not need it. */
-  isTold: boolean;
-}
-
 export class KademliaOverlay implements Overlay {
   readonly isPartial = true;
   readonly #s: KademliaSettings;
@@ -93,6 +80,7 @@ export class KademliaOverlay implements Overlay {
   #asked = new Map<string, number>();
   #seenChanges = 0;
   #verifiedAt = 0;
+  #isLeaving = false;
 
   constructor(settings: KademliaSettings) {
     this.#s = settings;
@@ -111,7 +99,7 @@ export class KademliaOverlay implements Overlay {
       timeoutMs: suspectAfterMs / 2,
       nearest: (key) => this.#nearestTo(key),
       reached: (id, via) => this.#claims.reached(id, via),
-      nearer: (key, found) => this.#nearer(key, found),
+      nearer: (...search) => this.#nearer(...search),
     });
     this.tree = new LeaderTree({
       paths: () => this.#hood.ledPaths(),
@@ -169,15 +157,20 @@ export class KademliaOverlay implements Overlay {
     this.#findSelf();
   }
 
+  leaves(): void {
+    this.#isLeaving = true;
+  }
+
   /** Fills the buckets near this agent, and those of the agents near it. */
   #findSelf(): void {
     for (const key of this.#mine) this.#locator.refresh(key);
   }
 
-  added({ card, joined }: Watched, now: Instant): void {
+  added(member: Watched, now: Instant): void {
+    const { card, joined } = member;
     const identifiers = this.#s.identifiersOf(card);
     const flags = { needsMe: true, isTold: false };
-    const known: Known = { card, identifiers, regions: [], complete: [], ...flags };
+    const known: Known = { member, card, identifiers, regions: [], complete: [], ...flags };
     this.#known.set(card.id, known);
     this.#named.added(card.id);
     this.#table.seen(contactOf(card), now.mono);
@@ -309,7 +302,8 @@ export class KademliaOverlay implements Overlay {
       case 'FIND_NODE': {
         const agents = this.#nearestTo(BigInt(`0x${message.key}`), id);
         this.#table.named(agents, now.mono);
-        return { type: 'FOUND_NODES', key: message.key, agents, ...this.#aboutMe() };
+        const leaving = this.#isLeaving;
+        return { type: 'FOUND_NODES', key: message.key, agents, ...this.#aboutMe(), leaving };
       }
       case 'FOUND_NODES': {
         if (!counts) return null;
@@ -320,7 +314,7 @@ export class KademliaOverlay implements Overlay {
             this.#named.pingLater(contactOf(one), now.mono);
           }
         }
-        this.#locator.answered(card, BigInt(`0x${message.key}`), named);
+        this.#locator.answered(card, BigInt(`0x${message.key}`), named, message.leaving);
         return null;
       }
     }
@@ -385,10 +379,11 @@ export class KademliaOverlay implements Overlay {
   }
 
   /** A look-up does not find a member that only other agents can reach for this one. */
-  #nearer(key: Key, found: MemberCard | null): MemberCard | null {
+  #nearer(key: Key, found: MemberCard | null, isOwner: boolean): MemberCard | null {
     let nearest = found;
     let distance = distanceTo(key, found ? this.#s.identifiersOf(found) : []);
-    for (const { card, identifiers } of this.#known.values()) {
+    for (const { member, card, identifiers } of this.#known.values()) {
+      if (isOwner && member.leaving) continue;
       const ofMember = distanceTo(key, identifiers);
       if (ofMember < distance) [nearest, distance] = [card, ofMember];
     }
@@ -487,9 +482,4 @@ export class KademliaOverlay implements Overlay {
   placement(placed: readonly RingMember[]): Assignment {
     return new KnownLists(this.#hood.places(), new Set(placed.map(({ id }) => id)), this.#s.sha1);
   }
-}
-
-function neighbourOf(id: AgentId, joined: boolean, known: Known): Neighbour {
-  const { identifiers, regions, complete } = known;
-  return { id, identifiers, joined, regions: [...regions], complete: [...complete] };
 }

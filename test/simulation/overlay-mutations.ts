@@ -14,6 +14,7 @@ import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
 import { FirstContacts } from '../../agent/kademlia/routing/first-contacts.ts';
 import { Hearsay } from '../../agent/kademlia/routing/hearsay.ts';
+import { Locator } from '../../agent/kademlia/routing/locator.ts';
 import { RoutingTable } from '../../agent/kademlia/routing/routing-table.ts';
 import { LeaderTree } from '../../agent/kademlia/tree/leader-tree.ts';
 import { calls, changeSent, replace, replaceIn, replaceRead, type Undo } from './undo.ts';
@@ -125,6 +126,14 @@ export const OVERLAY_REMOVALS = {
   /** The same if it does not answer. */
   'far-silent': () =>
     replaceIn(calls(Routing.prototype, 'pump'), Whereabouts.prototype, 'lookAgain', () => {}),
+  /** A leaver counts as the owner that was looked for, and answers that it is not. */
+  'leavers-passed': () => [
+    replace(Locator.prototype, 'answered', (was) => {
+      return function (this: Locator, from, key, agents) {
+        was.call(this, from, key, agents, false);
+      };
+    }),
+  ],
   // ---- rule 8
   /** Leaders report subtrees that have work. */
   'subtrees-idle': () => [surveyed((state) => ({ ...state, idle: true }))],

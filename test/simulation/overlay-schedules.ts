@@ -151,6 +151,27 @@ function contactStartsLate(): string[] {
   return [...c.impolite(), ...missing(c.log, c.web.keys())];
 }
 
+/** The owners of two hosts in both halves leave, and each has URLs for the host of the other. */
+function ownersLeave(): string[] {
+  const ids = ['0', '1'].flatMap((bits) => agentsIn(bits, 8));
+  const kademlia = { ...SIZES, contacts: ids.slice(0, 2) };
+  const web = denseWeb(8, 60);
+  const c = new Cluster({ ids, web, seeds: ['http://h0.test/p0'], kademlia, delayMs: 200 });
+  const hosts = [...new Set([...web.keys()].map((url) => new URL(url).host))];
+  const leavers = ['0', '1'].map((bits) => {
+    const host = hosts.find((each) => beginsWith(keyOf(each, sha1), bits))!;
+    return c.order(host, ids)[0]!;
+  });
+  c.lose = (from, _, { type }) => type === 'URLS' && leavers.includes(from);
+  c.startAll();
+  c.run(5 * SUSPECT_MS);
+  for (const id of leavers) c.agents.get(id)!.core.leave(c.instant(id));
+  c.lose = () => false;
+  c.run(10 * SUSPECT_MS);
+  const left = leavers.filter((id) => c.agents.get(id)!.end === null);
+  return left.map((id) => `${id} has not left`);
+}
+
 /**
  * Agents start, and every answer about their regions is lost: they must not join. The model
  * (`one-answer`, `no-barrier`) shows the harm of a join without these answers.
@@ -203,6 +224,7 @@ export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => strin
   'regions-before-join': regionsUntold,
   'contacts-begin': strangerBegins,
   'contacts-asked': contactStartsLate,
+  'leavers-passed': ownersLeave,
   'waves-compared': workMoves,
   'census-quiet': hostsMoveInCensus,
   'directives-compared': directiveGiven,

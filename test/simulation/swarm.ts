@@ -159,9 +159,13 @@ function agreement(plan: Plan): string[] {
   return disagreements(standings);
 }
 
-/** Over the Kademlia overlay each host has its true owner, and no other agent decides to own it. */
+/**
+ * Over the Kademlia overlay each host has its true owner, and no other agent decides to own it. A
+ * leaver owns no host; it may need long to deliver its URLs.
+ */
 function disputes(cluster: Plan['cluster']): string[] {
-  const ids = cluster.living().map((agent) => agent.id);
+  const living = cluster.living().map((agent) => agent.id);
+  const ids = living.filter((id) => cluster.snapshot(id).lifecycle !== 'leaving');
   return [...new Set([...cluster.web.keys()].map((url) => new URL(url).host))].flatMap((host) => {
     const owners = cluster.living().filter(({ id, core }) => core.ownerOf(host) === id);
     const [owner] = cluster.order(host, ids);

@@ -70,6 +70,8 @@ export interface Sender {
 export interface Watched {
   readonly card: MemberCard;
   readonly joined: boolean;
+  /** It owns no hosts any more. */
+  readonly leaving: boolean;
 }
 
 /** The endpoints through which an agent finds the cluster. */
@@ -126,6 +128,8 @@ export interface Overlay {
   reset(now: Instant): void;
   /** This agent has joined. */
   joined(): void;
+  /** This agent leaves. */
+  leaves(): void;
   added(member: Watched, now: Instant): void;
   /** The member is not watched any more. `isGone`: because it was removed or has left. */
   removed(member: Watched, isGone: boolean): void;
@@ -193,6 +197,7 @@ export class FullView implements Overlay {
   postponed(): void {}
   reset(): void {}
   joined(): void {}
+  leaves(): void {}
   added(): void {}
   removed(): void {}
   heard(): void {}

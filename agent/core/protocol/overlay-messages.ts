@@ -59,6 +59,8 @@ export type OverlayMessage =
       readonly fingerprintHash: string;
       /** Whether the sender has joined; absent: no. */
       readonly joined?: boolean;
+      /** Whether the sender leaves, and owns no host any more; absent: no. */
+      readonly leaving?: boolean;
       readonly orders?: string;
     }
   | {

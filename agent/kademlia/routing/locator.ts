@@ -21,8 +21,11 @@ export interface LocatorSettings {
   readonly nearest: (key: Key) => readonly Contact[];
   /** An agent was found that answered, or did not; then `via` has it as a member. */
   readonly reached: (id: AgentId, via: MemberCard | null) => void;
-  /** The nearer one of the agent that was found, if any, and the members of the view. */
-  readonly nearer: (key: Key, found: MemberCard | null) => MemberCard | null;
+  /**
+   * The nearer one of the agent that was found, if any, and the members of the view; without leavers
+   * if the owner of a host is looked for.
+   */
+  readonly nearer: (key: Key, found: MemberCard | null, isOwner: boolean) => MemberCard | null;
 }
 
 /** A question for an agent: whom it knows nearest to the key. */
@@ -110,15 +113,20 @@ export class Locator {
     return this.#waiting.size === 0 && this.#running.size === 0;
   }
 
-  /** The answer of an agent that was asked. `from` is as it describes itself. */
-  answered(from: MemberCard, key: Key, agents: readonly MemberCard[]): void {
+  /**
+   * The answer of an agent that was asked. A leaver owns no host, and answers until it has left.
+   *
+   * @param from - as it describes itself
+   */
+  answered(from: MemberCard, key: Key, agents: readonly MemberCard[], isLeaving = false): void {
     const search = this.#running.get(key);
     if (!search) return;
     putLatest(search.cards, from.id, from, ANSWERS_MAX);
     for (const card of agents) {
       if (card.inc > 0) putLatest(search.named, card.id, { card, by: from }, ANSWERS_MAX);
     }
-    search.lookup.answered(from, agents.map(contactOf));
+    const canBeResult = !(isLeaving && isHost(search.host));
+    search.lookup.answered(from, agents.map(contactOf), canBeResult);
   }
 
   /**
@@ -151,7 +159,7 @@ export class Locator {
       ended.push(key);
       if (host.startsWith(REFRESH)) continue;
       const [first] = result.kind === 'nearest' ? result.nearest : [];
-      const card = this.#s.nearer(key, this.#foundBy(search, first));
+      const card = this.#s.nearer(key, this.#foundBy(search, first), isHost(host));
       if (!card) continue;
       this.#keep(host, card);
       if (!host.startsWith('#')) located.push(host);
@@ -192,7 +200,7 @@ export class Locator {
 
   /** Routing tables, leaders and joins need all agents near a key; a link needs its owner. */
   #isQuick(name: string): boolean {
-    return !name.startsWith(REFRESH) && !name.startsWith('#') && !this.#doubted.has(name);
+    return isHost(name) && !this.#doubted.has(name);
   }
 
   #keep(host: Host, card: MemberCard): void {
@@ -202,6 +210,10 @@ export class Locator {
     const [first] = this.#located.keys();
     this.#located.delete(first!);
   }
+}
+
+function isHost(name: string): boolean {
+  return !name.startsWith(REFRESH) && !name.startsWith('#');
 }
 
 /** No host has such a name. */

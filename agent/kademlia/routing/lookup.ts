@@ -70,6 +70,8 @@ type State =
   | { readonly kind: 'named' }
   | { readonly kind: 'asked'; readonly sinceMs: number }
   | { readonly kind: 'answered' }
+  /** It has answered, but cannot be the result. */
+  | { readonly kind: 'passed' }
   | { readonly kind: 'failed' };
 
 interface Candidate {
@@ -91,7 +93,7 @@ export class Lookup {
    * `namedFactor` × bucketSize, the farthest first. Bound: that and the maximum of requests.
    */
   readonly #candidates = new Map<string, Candidate>();
-  /** The candidates that have not failed, the nearest first. */
+  /** The candidates that have neither failed nor been passed, the nearest first. */
   #order: Candidate[] = [];
   #messages = 0;
   /** The smallest distance of all agents ever named. */
@@ -137,11 +139,12 @@ export class Lookup {
    * An agent that was asked names the contacts that it knows nearest to the key.
    *
    * @param from - as the agent describes itself
+   * @param canBeResult - false: the look-up continues as if the agent had failed
    */
-  answered(from: Contact, named: readonly Contact[]): void {
+  answered(from: Contact, named: readonly Contact[], canBeResult = true): void {
     const candidate = this.#awaited(from.id);
     if (candidate === undefined) return;
-    candidate.state = { kind: 'answered' };
+    candidate.state = { kind: canBeResult ? 'answered' : 'passed' };
     candidate.contact = from;
     candidate.distance = this.#distanceOf(from);
     const nearest = this.#nearest;
@@ -210,7 +213,7 @@ export class Lookup {
 
   #arrange(): void {
     this.#order = [...this.#candidates.values()]
-      .filter(({ state }) => state.kind !== 'failed')
+      .filter(({ state }) => state.kind !== 'failed' && state.kind !== 'passed')
       .sort(byDistance);
     const named = this.#order.filter(({ state }) => state.kind === 'named');
     const forgotten = new Set(named.slice(namedFactor * this.#o.bucketSize));

@@ -49,7 +49,7 @@ export const overlayMessages: { readonly [K in OverlayMessage['type']]: Check } 
   }),
   PING: message<'PING'>({ ...sender, answer: flag }),
   FIND_NODE: message<'FIND_NODE'>({ ...sender, key }),
-  FOUND_NODES: message<'FOUND_NODES'>({ ...sender, key, agents }),
+  FOUND_NODES: message<'FOUND_NODES'>({ ...sender, key, agents, leaving: optional(flag) }),
   TREE_TOLD: message<'TREE_TOLD'>({
     key,
     length,

@@ -23,7 +23,7 @@ const self = contactOf('0');
 const cardOf = (id: string, more: Partial<MemberCard> = {}): MemberCard => {
   return { ...contactOf(id), inc: 1, ...more };
 };
-const watched = (id: string, joined = true) => ({ card: cardOf(id), joined });
+const watched = (id: string, joined = true) => ({ card: cardOf(id), joined, leaving: false });
 const hexOf = (bits: string) =>
   keyOfBits(bits)
     .toString(16)

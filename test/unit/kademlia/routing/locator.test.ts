@@ -91,6 +91,29 @@ describe('the owner of a host', () => {
     assert.deepEqual(locator.find(HOST), cardOf(bit, 7));
   });
 
+  it('is not a leaver, which may still lead a subtree', () => {
+    const bit = (KEY >> 159n).toString();
+    const other = bit === '1' ? '0' : '1';
+    const found = (find: (locator: Locator) => MemberCard | null) => {
+      const { locator } = locatorOf([bit]);
+      find(locator);
+      for (let i = 0; i < 10; i++) {
+        for (const { to, key } of locator.pump(0).asks) {
+          locator.answered(cardOf(to.id), key, [cardOf(other, 0)], to.id === bit);
+        }
+      }
+      return find(locator)?.id;
+    };
+    assert.equal(
+      found((locator) => locator.find(HOST)),
+      other,
+    );
+    assert.equal(
+      found((locator) => locator.nearest(KEY)),
+      bit,
+    );
+  });
+
   it('is not an agent that others name and that does not answer', () => {
     const { locator } = locatorOf(['1']);
     const near = KEY.toString(2).padStart(160, '0').slice(0, 20);
