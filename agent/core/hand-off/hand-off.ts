@@ -20,6 +20,7 @@ import {
   type YieldableHosts,
 } from './given-list.ts';
 import { OwedLists } from './owed-lists.ts';
+import { keyOf, ReceivedLists } from './received-lists.ts';
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
@@ -58,8 +59,7 @@ export class HandOff implements Part {
   readonly #awaited = new Map<Host, Set<string>>();
   /** Entries of `#awaited` to sweep after a removal; null: the sweep is finished. */
   #swept: Iterator<[Host, Set<string>]> | null = null;
-  /** The next expected part of each received list; lists of removed members are dropped. */
-  readonly #received = new Map<string, number>();
+  readonly #received = new ReceivedLists();
   /** Received YIELDs that wait for this agent's backups: keys as above, and the host. */
   readonly #owing = new Map<string, OwedAnswer>();
   /**
@@ -116,6 +116,7 @@ export class HandOff implements Part {
   isWith(id: AgentId): boolean {
     if (this.#owed.has(id) || this.#given.values().some(({ to }) => to === id)) return true;
     if (this.#owing.values().some(({ from }) => from === id)) return true;
+    if (this.#received.isOpen(id)) return true;
     const lists = `${id}.`;
     return this.#awaited.values().some((keys) => [...keys].some((key) => key.startsWith(lists)));
   }
@@ -218,9 +219,7 @@ export class HandOff implements Part {
   forget(id: AgentId): void {
     this.#owed.forget(id);
     for (const [number, list] of this.#given) if (list.to === id) this.#given.delete(number);
-    for (const key of this.#received.keys()) {
-      if (key.startsWith(`${id}.`)) this.#received.delete(key);
-    }
+    this.#received.forget(id);
     this.#swept = this.#awaited.entries();
   }
 
@@ -248,7 +247,7 @@ export class HandOff implements Part {
   /** Returns the hosts that the part adds; null: the list exceeds `listParts` and is refused. */
   onList(from: Member, message: List, now: Instant): readonly Host[] | null {
     const key = keyOf(from, message.list);
-    const expected = this.#received.get(key) ?? 0;
+    const expected = this.#received.expected(from, message.list);
     if (message.part > expected) return [];
     if (message.part >= this.#settings.bounds.listParts) {
       const why = `its list has more than ${this.#settings.bounds.listParts} parts`;
@@ -258,7 +257,7 @@ export class HandOff implements Part {
     const ack: Message = { type: 'LIST_ACK', list: message.list, part: message.part };
     this.#outbound.toMember(from, ack);
     if (message.part < expected) return [];
-    this.#received.set(key, expected + 1);
+    this.#received.take(from, message);
     for (const host of message.hosts) {
       const keys = this.#awaited.get(host);
       if (keys) keys.add(key);
@@ -491,8 +490,4 @@ export class HandOff implements Part {
     for (const host of list.offered) list.yielded.add(host);
     this.#outbound.toMember(member, { type: 'YIELD', list: list.number, items });
   }
-}
-
-function keyOf(from: Member, list: number): string {
-  return `${from.card.id}.${from.card.inc}/${list}`;
 }

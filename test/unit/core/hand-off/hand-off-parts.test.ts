@@ -174,6 +174,21 @@ describe('hand-off', () => {
     assert.deepEqual(new Set(lists), new Set([1, 2, 3]));
   });
 
+  it('answers a late copy of a list, which neither pays a debt nor makes hosts awaited', () => {
+    const { handOff, meet, take } = setting('a');
+    const b = meet('b');
+    const list = { type: 'LIST', part: 0, hosts: ['a/1'], last: true, leavers: [] } as const;
+    handOff.onList(b, { ...list, list: 1 }, at(0));
+    handOff.forget('b');
+    handOff.expectListFrom('b');
+    take();
+    assert.deepEqual(handOff.onList(b, { ...list, list: 1 }, at(10)), []);
+    assert.equal(only(take(), 'LIST_ACK').length, 1);
+    assert.deepEqual([handOff.owedAny(), handOff.awaits('a/1')], [true, false]);
+    handOff.onList(b, { ...list, list: 2 }, at(20));
+    assert.deepEqual([handOff.owedAny(), handOff.awaits('a/1')], [false, true]);
+  });
+
   it('withdraws a host that now has another owner, and lists it there', () => {
     const { handOff, meet, take, view } = setting('c');
     const b = meet('b');
