@@ -141,8 +141,12 @@ export class Locator {
   } {
     for (const [name, key] of this.#waiting) {
       if (this.#running.size >= RUNNING_MAX) break;
+      const sought = key ?? keyOfName(name, this.#s.sha1);
+      const running = this.#running.get(sought);
+      // Answers name the key only, so if another name has this key, one look-up follows the other.
+      if (running && running.host !== name) continue;
       this.#waiting.delete(name);
-      this.#begin(name, key ?? keyOfName(name, this.#s.sha1));
+      if (!running) this.#begin(name, sought);
     }
     const asks: NodeQuestion[] = [];
     const failed: Contact[] = [];
@@ -187,7 +191,6 @@ export class Locator {
   #begin(host: Host, key: Key): void {
     // It may have been asked for again while its look-up was running.
     if (this.#located.has(host)) return;
-    if ([...this.#running.values()].some((one) => one.host === host)) return;
     const { self, identifiersOf, bucketSize, concurrency, timeoutMs } = this.#s;
     const lookup = new Lookup({
       ...{ key, self: self.id, identifiersOf, bucketSize, concurrency, timeoutMs },

@@ -91,6 +91,19 @@ describe('the owner of a host', () => {
     assert.deepEqual(locator.find(HOST), cardOf(bit, 7));
   });
 
+  it('is looked for after another look-up of the same key', () => {
+    const { locator } = locatorOf(['0', '1']);
+    const turn = (now: number) => {
+      locator.find(HOST);
+      locator.nearest(KEY);
+      for (const { to, key } of locator.pump(now).asks) {
+        if (to.id === '1') locator.answered(cardOf('1'), key, []);
+      }
+    };
+    for (let now = 0; now < 4 * timeoutMs; now += timeoutMs / 10) turn(now);
+    assert.deepEqual([locator.find(HOST)?.id, locator.nearest(KEY)?.id], ['1', '1']);
+  });
+
   it('is not a leaver, which may still lead a subtree', () => {
     const bit = (KEY >> 159n).toString();
     const other = bit === '1' ? '0' : '1';
