@@ -211,6 +211,7 @@ function assembleHosts(parts: CoreParts, hooks: CoreHooks, members: Members, cal
   });
   const { membership } = members;
   const neighbours = new Neighbours({
+    settings,
     directives,
     contacts: members.contacts,
     overlay,

@@ -3,6 +3,7 @@
 
 import { Routing } from '../../agent/core/exchange/routing.ts';
 import { HandOff } from '../../agent/core/hand-off/hand-off.ts';
+import { UnplacedHosts } from '../../agent/core/hand-off/unplaced-hosts.ts';
 import { Completion } from '../../agent/core/lifecycle/completion.ts';
 import { AddressProofs } from '../../agent/core/membership/address-proofs.ts';
 import { Membership } from '../../agent/core/membership/membership.ts';
@@ -96,8 +97,8 @@ export const OVERLAY_REMOVALS = {
   ],
   /** Agents beside the way to a host never count. */
   'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
-  /** A list that was withdrawn while the owner was unknown is never made again. */
-  'withdrawn-listed': () => [replace(HandOff.prototype, 'isUnplaced', () => () => false)],
+  /** The owner of rows that were not handed over is never looked for. */
+  'withdrawn-listed': () => [replace(UnplacedHosts.prototype, 'add', () => () => {})],
   /** Copies count as safe while no backup of the host is known. */
   'backups-known': () => [
     replace(Replication.prototype, 'isSafe', (was) => {

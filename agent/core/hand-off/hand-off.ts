@@ -21,6 +21,7 @@ import {
 } from './given-list.ts';
 import { OwedLists } from './owed-lists.ts';
 import { keyOf, ReceivedLists } from './received-lists.ts';
+import { UnplacedHosts } from './unplaced-hosts.ts';
 
 type List = Extract<Message, { type: 'LIST' }>;
 type Yield = Extract<Message, { type: 'YIELD' }>;
@@ -62,11 +63,7 @@ export class HandOff implements Part {
   readonly #received = new ReceivedLists();
   /** Received YIELDs that wait for this agent's backups: keys as above, and the host. */
   readonly #owing = new Map<string, OwedAnswer>();
-  /**
-   * Hosts whose list was withdrawn while no owner was known. Filled by `#sendYield`, emptied by the
-   * next list. Bounded by the hosts with rows here.
-   */
-  readonly #unplaced = new Set<Host>();
+  readonly unplaced = new UnplacedHosts();
   /** Host look-ups left in this turn. */
   #looks = 0;
   #lastNumber = 0;
@@ -85,7 +82,7 @@ export class HandOff implements Part {
     this.#swept = null;
     this.#received.clear();
     this.#owing.clear();
-    this.#unplaced.clear();
+    this.unplaced.clear();
   }
 
   owedAny(): boolean {
@@ -101,6 +98,7 @@ export class HandOff implements Part {
   /** Nothing is owed, awaited or to be given: a condition of idleness. */
   get isQuiet(): boolean {
     if (this.#given.size > 0 || !this.#owed.isEmpty || this.#owing.size > 0) return false;
+    if (!this.unplaced.isEmpty) return false;
     for (const host of this.#awaited.keys()) {
       if (this.#view.owns(host) && this.awaits(host)) return false;
     }
@@ -351,7 +349,9 @@ export class HandOff implements Part {
         if (given.pending.has(host)) this.#refused.refuse(from.card.id, 'yield-ack', why, now);
         continue;
       }
-      if (given.pending.delete(host) && !given.withdrawn.has(host)) returned.push(item);
+      if (!given.pending.delete(host) || given.withdrawn.has(host)) continue;
+      this.unplaced.delete(host);
+      returned.push(item);
     }
     given.offered = given.offered.filter((host) => given.pending.has(host));
     if (given.offered.length === 0) given.sentAt = -Infinity;
@@ -366,11 +366,6 @@ export class HandOff implements Part {
 
   isListed(host: Host): boolean {
     return this.#given.values().some((list) => hasOpen(list, host));
-  }
-
-  /** Whether the owner must get a list of the host once it is known. */
-  isUnplaced(host: Host): boolean {
-    return this.#unplaced.has(host);
   }
 
   /**
@@ -438,7 +433,7 @@ export class HandOff implements Part {
     list.total += unsent.length;
     for (const host of unsent) {
       list.pending.add(host);
-      this.#unplaced.delete(host);
+      this.unplaced.delete(host);
       hosts.named(host, list.to);
     }
     return true;
@@ -465,7 +460,8 @@ export class HandOff implements Part {
     let looks = list.pending.size;
     for (const host of list.pending) {
       if (looks-- <= 0 || items.length >= yieldHosts || this.#looks-- <= 0) break;
-      const owner = member.joined ? this.#view.owner(host) : this.#view.probableOwner(host);
+      const owner = this.#view.probableOwner(host);
+      if (this.#view.owner(host) === undefined) this.unplaced.add(host);
       const withdrawn = owner !== list.to || list.withdrawn.has(host);
       if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.settleUntil))) {
         // A host that is not ready moves to the end.
@@ -477,7 +473,6 @@ export class HandOff implements Part {
       items.push(withdrawn ? { host, waitMs, withdrawn } : { host, waitMs });
       if (!withdrawn || list.withdrawn.has(host)) continue;
       list.withdrawn.add(host);
-      if (owner === undefined) this.#unplaced.add(host);
       if (owner === undefined || owner === this.#settings.id) continue;
       const named = misplaced.get(owner);
       if (named) named.push(host);

@@ -7,6 +7,7 @@ import type { Directives } from '../protocol/directives.ts';
 import type { AgentId, Envelope, Host, MemberCard, Message } from '../protocol/messages.ts';
 import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { Part } from '../protocol/part.ts';
+import type { CoreSettings } from '../protocol/settings.ts';
 import { TAKEN_FROM } from './gate.ts';
 import type { Membership } from './membership.ts';
 import type { Outbound } from './outbound.ts';
@@ -15,7 +16,11 @@ import type { View } from './view.ts';
 
 type Relay = Extract<Message, { type: 'RELAY' }>;
 
+/** Each needs a look-up. */
+const UNPLACED_PER_TURN = 16;
+
 interface NeighboursParts {
+  readonly settings: Pick<CoreSettings, 'id' | 'suspectAfterMs'>;
   readonly directives: Pick<Directives, 'hash'>;
   readonly contacts: {
     asked(address: string, now: Instant): void;
@@ -31,6 +36,8 @@ interface NeighboursParts {
     isWith(id: AgentId): boolean;
     /** The members that owe a list. */
     debtors(): Iterable<readonly [AgentId, ReadonlySet<AgentId>]>;
+    /** Hosts with rows here whose owner is not in view. */
+    readonly unplaced: { next(count: number): readonly Host[]; delete(host: Host): void };
   };
   /** The preference lists have changed although the members have not. */
   readonly moved: (now: Instant) => void;
@@ -40,6 +47,7 @@ interface NeighboursParts {
 
 export class Neighbours implements Part {
   readonly #p: NeighboursParts;
+  #soughtAt = -Infinity;
 
   constructor(parts: NeighboursParts) {
     this.#p = parts;
@@ -64,7 +72,24 @@ export class Neighbours implements Part {
     }
     if (located.length > 0) this.#p.located(located);
     if (isMoved) this.#p.moved(now);
+    this.#meetOwners(now);
     this.#partWithSpare(now);
+  }
+
+  /** Greets the owners of hosts that this agent has rows of, so that they can get the rows. */
+  #meetOwners({ mono }: Instant): void {
+    const { settings, overlay, view, handOff, membership } = this.#p;
+    if (mono - this.#soughtAt < settings.suspectAfterMs / 2) return;
+    this.#soughtAt = mono;
+    for (const host of handOff.unplaced.next(UNPLACED_PER_TURN)) {
+      const owner = view.owner(host);
+      if (owner === settings.id) handOff.unplaced.delete(host);
+      if (owner !== undefined) continue;
+      const found = overlay.find(host);
+      if (!found) continue;
+      if (view.has(found.id)) overlay.notThere(host);
+      else membership.greetOne(found);
+    }
   }
 
   #withDirectives(message: Message): Message {

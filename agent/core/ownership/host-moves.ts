@@ -298,7 +298,7 @@ export class HostMoves implements Part {
   #mustList(host: Host, order: readonly AgentId[]): boolean {
     const { settings, handOff } = this.#p;
     if (this.#leaving || handOff.isListed(host)) return false;
-    return !order.includes(settings.id) || handOff.isUnplaced(host);
+    return !order.includes(settings.id) || handOff.unplaced.has(host);
   }
 }
 

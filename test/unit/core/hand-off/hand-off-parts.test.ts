@@ -141,18 +141,18 @@ describe('hand-off', () => {
     const b = meet('b');
     handOff.give('b', ['unknown', 'b/1'], at(0));
     handOff.advance(READY, at(0));
-    assert.equal(handOff.isUnplaced('unknown'), false);
+    assert.equal(handOff.unplaced.has('unknown'), false);
     handOff.onListAck(b, 1, 0);
     handOff.advance(READY, at(10));
     assert.equal(handOff.isListed('unknown'), false);
     assert.deepEqual(
-      ['unknown', 'b/1'].map((host) => handOff.isUnplaced(host)),
+      ['unknown', 'b/1'].map((host) => handOff.unplaced.has(host)),
       [true, false],
     );
     meet('a');
     handOff.give('a', ['unknown'], at(20));
     handOff.advance(READY, at(20));
-    assert.equal(handOff.isUnplaced('unknown'), false);
+    assert.equal(handOff.unplaced.has('unknown'), false);
   });
 
   it('lists a host again if its rows are refused after each YIELD', () => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { UnplacedHosts } from '../../../../agent/core/hand-off/unplaced-hosts.ts';
 import { Neighbours } from '../../../../agent/core/membership/neighbours.ts';
 import type { Overlay, OverlayWork, Tree } from '../../../../agent/core/membership/overlay.ts';
 import type { MemberCard, Message } from '../../../../agent/core/protocol/messages.ts';
@@ -17,13 +18,14 @@ interface More {
   readonly lists?: string[];
   readonly debtors?: string[];
   readonly leavers?: string[];
+  readonly unplaced?: UnplacedHosts;
 }
 
 function stageOf(overlay: Overlay, owing: More = {}) {
   const stage = viewStage(['a', 'b']);
   const did: string[] = [];
   const neighbours = new Neighbours({
-    ...{ overlay, view: stage.view, outbound: stage.outbound },
+    ...{ overlay, settings: stage.settings, view: stage.view, outbound: stage.outbound },
     directives: { hash: () => 'mine' },
     contacts: {
       asked: (address) => did.push(`asked ${address}`),
@@ -36,6 +38,7 @@ function stageOf(overlay: Overlay, owing: More = {}) {
     },
     handOff: {
       isWith: (id) => owing.lists?.includes(id) ?? false,
+      unplaced: owing.unplaced ?? new UnplacedHosts(),
       debtors: () => new Map(owing.debtors?.map((id) => [id, new Set(owing.leavers)])),
     },
     moved: () => did.push('moved'),
@@ -78,6 +81,35 @@ describe('a turn of an overlay', () => {
     const quiet = stageOf(partialView());
     quiet.neighbours.pump(NOW);
     assert.deepEqual(quiet.did, []);
+  });
+});
+
+describe('the owner of a host with rows here', () => {
+  /** A turn in which a look-up has found this agent for a host of which no member is the owner. */
+  function turn(owner: string | undefined, found: string) {
+    const unplaced = new UnplacedHosts();
+    unplaced.add('h.example');
+    const forgotten: string[] = [];
+    const find = () => ({ id: found, inc: 1, capacity: 1, address: 'tcp://x' });
+    const overlay = partialView({ find, notThere: (host) => forgotten.push(host) });
+    const { neighbours, did, view } = stageOf(overlay, { unplaced });
+    view.owner = () => owner;
+    neighbours.pump(NOW);
+    neighbours.pump(NOW);
+    return { did, forgotten, isPlaced: unplaced.isEmpty };
+  }
+
+  it('is greeted if it is not in view, once in a while', () => {
+    assert.deepEqual(turn(undefined, 'x'), { did: ['greet x'], forgotten: [], isPlaced: false });
+  });
+
+  it('is looked for again if a member was found that is not the owner', () => {
+    assert.deepEqual(turn(undefined, 'b'), { did: [], forgotten: ['h.example'], isPlaced: false });
+  });
+
+  it('is not looked for if it is this agent or a member', () => {
+    assert.deepEqual(turn('me', 'x'), { did: [], forgotten: [], isPlaced: true });
+    assert.deepEqual(turn('b', 'x'), { did: [], forgotten: [], isPlaced: false });
   });
 });
 
