@@ -173,6 +173,30 @@ function ownersLeave(): string[] {
 }
 
 /**
+ * Many agents join at once and own hosts of the others. No LIST arrives for some time, so the others
+ * hand over late, when they know no owner of these hosts any more.
+ */
+function listsLate(): string[] {
+  const keys = keysOf(SIZES);
+  const ids = NAMES.slice(0, 16).sort((a, b) => (keys(a)[0]! < keys(b)[0]! ? -1 : 1));
+  const [joining, present] = [ids.slice(0, 8), ids.slice(8)];
+  const kademlia = { ...SIZES, contacts: present.slice(0, 2) };
+  const web = denseWeb(24, 20);
+  const weather = { loss: 0.2, duplicate: 0.05, slow: 0.2, slowMs: 400 };
+  const seeds = [...web.keys()].slice(0, 24);
+  const c = new Cluster({ ids, web, seeds, kademlia, weather, seed: 1, delayMs: 150 });
+  for (const id of present) c.start(id);
+  c.runUntil('some pages were fetched', () => c.fetched().size > 60, 100 * SUSPECT_MS);
+  c.lose = (_, __, { type }) => type === 'LIST';
+  for (const id of joining) c.start(id);
+  c.run(1.5 * SUSPECT_MS);
+  c.lose = () => false;
+  c.run(60 * SUSPECT_MS);
+  const running = c.living().map(({ id }) => `${id} has not ended`);
+  return [...running, ...c.impolite(), ...missing(c.log, c.web.keys())];
+}
+
+/**
  * Agents start, and every answer about their regions is lost: they must not join. The model
  * (`one-answer`, `no-barrier`) shows the harm of a join without these answers.
  */
@@ -224,6 +248,7 @@ export const OVERLAY_SCHEDULES: Partial<Readonly<Record<OverlayRule, () => strin
   'regions-before-join': regionsUntold,
   'contacts-begin': strangerBegins,
   'contacts-asked': contactStartsLate,
+  'withdrawn-listed': listsLate,
   'leavers-passed': ownersLeave,
   'waves-compared': workMoves,
   'census-quiet': hostsMoveInCensus,

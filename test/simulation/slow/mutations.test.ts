@@ -38,7 +38,6 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'way-followed': ['moves', 2],
   'few-count': ['disks', 1],
   'backups-known': ['faults', 670004],
-  'withdrawn-listed': ['faults', 610215],
   'far-not-mine': ['moves', 1],
   'far-silent': ['faults', 1],
   'subtrees-idle': ['moves', 5],
