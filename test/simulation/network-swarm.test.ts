@@ -1,6 +1,7 @@
 // A few seeds of the networks for each kind of fault. run-networks.ts runs thousands.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { LATE_COMMANDS } from './networks/late-commands.ts';
 import { NETWORK_KINDS, runNetworks } from './networks/network-swarm.ts';
 
 describe('several networks', () => {
@@ -13,6 +14,10 @@ describe('several networks', () => {
         if (kind === 'none') assert.equal(duplicates, 0);
       }
     });
+  }
+
+  for (const [rule, run] of Object.entries(LATE_COMMANDS)) {
+    it(`a late command does no harm (${rule})`, async () => assert.equal(await run(), null));
   }
 
   it('a run with the same seed is the same run', async () => {

@@ -3,6 +3,7 @@
 // (network-mutations.ts), to see whether the checkers notice.
 
 import { parseArgs } from 'node:util';
+import { LATE_COMMANDS } from './late-commands.ts';
 import { isNetworkRule, NETWORK_RULES, withoutRule } from './network-mutations.ts';
 import { NETWORK_KINDS, runNetworks } from './network-swarm.ts';
 
@@ -24,6 +25,12 @@ if (kinds.length === 0 || (values.without !== undefined && !rule)) {
 }
 const restore = rule ? withoutRule(rule) : () => {};
 let [runs, bad, requests, duplicates, commands] = [0, 0, 0, 0, 0];
+for (const [name, run] of Object.entries(LATE_COMMANDS)) {
+  const harm = values.kind === undefined ? await run() : null;
+  if (harm === null) continue;
+  bad++;
+  console.log(`late-commands.ts, ${name}: ${harm}`);
+}
 const first = Number(values.seed);
 for (let seed = first; seed < first + Number(values.runs) && bad < Number(values.bad); seed++) {
   for (const kind of kinds) {

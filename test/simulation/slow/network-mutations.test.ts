@@ -1,7 +1,8 @@
 // Without a rule of the protocol between networks the checkers find something, within some seeds.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type NetworkRule, withoutRule } from '../networks/network-mutations.ts';
+import { LATE_COMMANDS, type LateRule } from '../networks/late-commands.ts';
+import { NETWORK_RULES, type NetworkRule, withoutRule } from '../networks/network-mutations.ts';
 import { type NetworkKind, runNetworks } from '../networks/network-swarm.ts';
 
 const SEEDS_MAX = 150;
@@ -17,6 +18,11 @@ const kinds = {
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;
 
 describe('several networks', () => {
+  it('the absence of every rule is looked for', () => {
+    const tried = [...Object.keys(kinds), ...Object.keys(LATE_COMMANDS)];
+    assert.deepEqual(tried.toSorted(), NETWORK_RULES.toSorted());
+  });
+
   for (const [rule, kind] of Object.entries(kinds) as [NetworkRule, NetworkKind][]) {
     it(`the checkers notice the absence of ${rule}`, async () => {
       const restore = withoutRule(rule);
@@ -26,6 +32,17 @@ describe('several networks', () => {
           if (violations.length > 0) return;
         }
         assert.fail(`nothing noticed in ${SEEDS_MAX} seeds`);
+      } finally {
+        restore();
+      }
+    });
+  }
+
+  for (const rule of Object.keys(LATE_COMMANDS) as LateRule[]) {
+    it(`a schedule shows the harm of the absence of ${rule}`, async () => {
+      const restore = withoutRule(rule);
+      try {
+        assert.notEqual(await LATE_COMMANDS[rule](), null);
       } finally {
         restore();
       }
