@@ -19,8 +19,9 @@ export function script(name: string, source: string): Script {
 
 /**
  * KEYS: centre local_reduce_pool dist_reduce_pool SHARDS.
- * ARGV: token ttl number frame isFirst isLast marks DIGESTS. The frame's JSON ends with empty marks,
- * to which the marks of all parts are added. Until the last part it is in local_reduce_pool.
+ * ARGV: token ttl number frame isFirst isLast marks DIGESTS. `marks` are those of the parts before;
+ * until the last part local_reduce_pool has the marks so far, which a repetition finds. The frame's
+ * JSON ends with empty marks, to which those of all parts are added.
  */
 export const claim = script(
   'claim',
@@ -29,27 +30,33 @@ if ARGV[5] == '1' then
   local kept = redis.call('HGET', KEYS[3], ARGV[3])
   if kept then return kept end
 end
-local marks = {}
-for i = 8, #ARGV, 2 do
-  local finish = KEYS[4 + 2 * ARGV[i + 1]]
-  local task = KEYS[5 + 2 * ARGV[i + 1]]
-  if redis.call('SISMEMBER', finish, ARGV[i]) == 1 then
-    marks[#marks + 1] = 'f'
-  elseif redis.call('SADD', task, ARGV[i]) == 1 then
-    marks[#marks + 1] = '0'
-  else
-    marks[#marks + 1] = 'q'
+local count = (#ARGV - 7) / 2
+local known = redis.call('HGET', KEYS[2], ARGV[3]) or ''
+local found = string.sub(known, #ARGV[7] + 1, #ARGV[7] + count)
+if #found < count then
+  local marks = {}
+  for i = 8, #ARGV, 2 do
+    local finish = KEYS[4 + 2 * ARGV[i + 1]]
+    local task = KEYS[5 + 2 * ARGV[i + 1]]
+    if redis.call('SISMEMBER', finish, ARGV[i]) == 1 then
+      marks[#marks + 1] = 'f'
+    elseif redis.call('SADD', task, ARGV[i]) == 1 then
+      marks[#marks + 1] = '0'
+    else
+      marks[#marks + 1] = 'q'
+    end
+  end
+  found = table.concat(marks)
+  for k = 4, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
+  if ARGV[6] ~= '1' then
+    redis.call('HSET', KEYS[2], ARGV[3], ARGV[7] .. found)
+    redis.call('PEXPIRE', KEYS[2], ARGV[2])
   end
 end
-for k = 4, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
-local found = table.concat(marks)
 if ARGV[6] == '1' then
   redis.call('HDEL', KEYS[2], ARGV[3])
   redis.call('HSET', KEYS[3], ARGV[3], string.sub(ARGV[4], 1, -3) .. ARGV[7] .. found .. '"}')
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
-elseif ARGV[5] == '1' then
-  redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end
 return found`,
 );

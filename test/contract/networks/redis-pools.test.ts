@@ -161,7 +161,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.ok(pools.link.commands - before <= 3 + 1 + 3 + 3 + 1 + 1 + 4);
   });
 
-  test('a long frame is in local_reduce_pool between its parts', async () => {
+  test('a long claim that is broken off and repeated gives the same marks', async () => {
     const pools = await newPools();
     const list = digests(1500);
     await pools.lead('t', 60_000);
@@ -176,8 +176,12 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
       (key) => key.includes(`${crawls}/berlin}`) && key.endsWith('local_reduce_pool'),
     );
     assert.deepEqual(await pools.link.call(['HKEYS', local!]), ['n']);
-    assert.equal(await pools.claim('t', frameOf('n', list)), 'q'.repeat(1000) + '0'.repeat(500));
-    assert.equal((await pools.openFrames()).length, 1);
+    // Other frames find its claims; it finds its own marks.
+    assert.equal(await pools.claim('t', frameOf('m', list.slice(999, 1001))), 'q0');
+    const marks = `${'0'.repeat(1000)}q${'0'.repeat(499)}`;
+    assert.equal(await pools.claim('t', frameOf('n', list)), marks);
+    assert.equal(await pools.link.call(['EXISTS', local!]), 0);
+    assert.equal((await pools.openFrames()).length, 2);
   });
 
   test('a settled page is finished and no longer claimed; a given up one is neither', async () => {
