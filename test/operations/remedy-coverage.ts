@@ -201,7 +201,6 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['run npm install @redis/client@6', 'a package registry'],
-  ['is in Cluster mode, which is not supported; use a server', 'a server without Cluster mode'],
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['…: stop one of the two', 'two machines with the same agent'],
   ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],

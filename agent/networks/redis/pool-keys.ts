@@ -1,6 +1,6 @@
-// The names of the keys in Redis: ubiring:{CRAWL/NETWORK}:NAME, and ubiring:{CRAWL/HOST}:lease for
-// the leases of hosts. The braces are Redis Cluster's hash tag: keys with one tag are on one node.
-// The sets of digests have 256 shards with tags of their own, so that they can be on several nodes.
+// The names of the keys in Redis: ubiring:{CRAWL/NETWORK}:NAME. The braces are Redis Cluster's hash
+// tag: all keys of a network are in one slot, so each script finds its keys on one node. The sets of
+// digests have 256 shards, so none is so large that Redis stands still while it grows or is moved.
 // A restarted server may load an old state. Keys that are wrong then contain the run id of the server
 // process: ubiring:{CRAWL/NETWORK}:RUN:NAME. Finished digests, verdicts and leases stay valid.
 
@@ -32,16 +32,19 @@ export class PoolKeys {
   readonly centre: string;
   readonly filled: string;
   readonly filledBy: string;
-  readonly #crawl: string;
-  readonly #tag: string;
+  /** The server process that the network used last. */
+  readonly server: string;
+  readonly #prefix: string;
   readonly #run: string;
+  /** Keys with the run id, without those of shards. */
+  readonly #ofRun: string[] = [];
 
   /** @param run - the run id of the server process */
   constructor(crawl: string, network: string, run: string) {
     // Slashes separate the parts of a tag, and braces limit it.
-    this.#crawl = encodeURIComponent(crawl);
-    this.#tag = `${this.#crawl}/${network}`;
+    this.#prefix = `ubiring:{${encodeURIComponent(crawl)}/${network}}`;
     this.#run = run;
+    this.server = `${this.#prefix}:server`;
     this.urlPool = this.#key('URL_pool');
     this.localReducePool = this.#key('local_reduce_pool');
     this.distReducePool = this.#key('dist_reduce_pool');
@@ -51,29 +54,38 @@ export class PoolKeys {
     this.filledBy = this.#key('filled_by');
   }
 
+  /** All keys with the run id. */
+  ofRun(): string[] {
+    const shards = Array.from({ length: shardsMax }, (_, shard) => this.taskUrl(shard));
+    return [...this.#ofRun, ...shards];
+  }
+
   taskPool(agent: string): string {
-    return `ubiring:{${this.#tag}}:task_pool:${agent}`;
+    return `${this.#prefix}:task_pool:${agent}`;
   }
 
   finishUrl(shard: number): string {
-    return `ubiring:{${this.#tag}/${hex(shard)}}:finish_URL:${hex(shard)}`;
+    return `${this.#prefix}:finish_URL:${hex(shard)}`;
   }
 
   taskUrl(shard: number): string {
-    return `ubiring:{${this.#tag}/${hex(shard)}}:${this.#run}:task_URL:${hex(shard)}`;
+    return `${this.#prefix}:${this.#run}:task_URL:${hex(shard)}`;
   }
 
+  /** The host's home is this network. */
   lease(host: string): string {
-    return `ubiring:{${this.#crawl}/${host}}:lease`;
+    return `${this.#prefix}:lease:${host}`;
   }
 
   /** The networks that wait for the lease. */
   queue(host: string): string {
-    return `ubiring:{${this.#crawl}/${host}}:queue`;
+    return `${this.#prefix}:queue:${host}`;
   }
 
   #key(name: string): string {
-    return `ubiring:{${this.#tag}}:${this.#run}:${name}`;
+    const key = `${this.#prefix}:${this.#run}:${name}`;
+    this.#ofRun.push(key);
+    return key;
   }
 }
 

@@ -18,6 +18,20 @@ export function script(name: string, source: string): Script {
 }
 
 /**
+ * KEYS: server KEYS_OF_THE_RUN. ARGV: run ttl. If another server process was used meanwhile, what
+ * this one had kept before is old.
+ */
+export const enter = script(
+  'enter',
+  `if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  for k = 2, #KEYS do redis.call('UNLINK', KEYS[k]) end
+  redis.call('SET', KEYS[1], ARGV[1])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`,
+);
+
+/**
  * KEYS: centre local_reduce_pool dist_reduce_pool SHARDS.
  * ARGV: token ttl number frame isFirst isLast marks DIGESTS. `marks` are those of the parts before;
  * until the last part local_reduce_pool has the marks so far, which a repetition finds. The frame's
@@ -185,8 +199,8 @@ return 1`,
 );
 
 /**
- * KEYS: filled SHARDS. ARGV: filledTtl ttl. `filled` ends first: while it exists, no shard has
- * expired.
+ * KEYS: filled server SHARDS. ARGV: filledTtl ttl. `filled` ends first: while it exists, no shard
+ * has expired.
  */
 export const touch = script(
   'touch',

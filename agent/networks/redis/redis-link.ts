@@ -6,6 +6,7 @@
 import { isIP } from 'node:net';
 import { monotonicMs } from '../../runtime/clock.ts';
 import type { ClientLibrary, RedisConnection } from './client-library.ts';
+import { type ClusterNode, movedTo, nodesOf } from './cluster-nodes.ts';
 import {
   failureOfConnection,
   failureOfReply,
@@ -26,8 +27,12 @@ export interface LinkOptions {
   readonly database: number;
   /** For the connection and for each command. */
   readonly timeoutMs: number;
+  /** The command that begins to use a server process, by its run id. A cluster names its node. */
+  readonly enter: (run: string) => readonly string[];
 }
 
+/** Nodes of a cluster that name one another, from attempt to attempt. */
+const hopsMax = 4;
 const backOffMsMin = 100;
 const backOffMsMax = 5000;
 /** Commands that wait for an answer; further ones fail, so memory is bounded. */
@@ -36,6 +41,10 @@ const commandsMax = 1000;
 export class RedisLink {
   readonly #options: LinkOptions;
   readonly #library: ClientLibrary;
+  /** Where the next attempt connects to: the configured server, or another node of its cluster. */
+  #place: RedisPlace;
+  /** The nodes of the cluster, which also know who has the keys. */
+  #nodes: readonly ClusterNode[] = [];
   #connection: RedisConnection | null = null;
   /** While an attempt runs, so that `close` can end it. */
   #attempted: RedisConnection | null = null;
@@ -52,6 +61,7 @@ export class RedisLink {
   constructor(options: LinkOptions, library: ClientLibrary) {
     this.#options = options;
     this.#library = library;
+    this.#place = options.place;
     this.#failure = new NetworkFailure(options.place, 'unreachable', 'not connected yet');
   }
 
@@ -76,6 +86,22 @@ export class RedisLink {
    * @throws the failure of the first attempt; the next ones follow until `close`
    */
   async connect(): Promise<void> {
+    for (let hops = 0; ; hops++) {
+      try {
+        return await this.#open();
+      } catch (error) {
+        const moved = this.#movedTo(error);
+        if (moved === null || hops === hopsMax || this.#isClosed) {
+          const failure = this.#failureOf(error);
+          this.#connectLater(failure);
+          throw failure;
+        }
+        this.#place = moved;
+      }
+    }
+  }
+
+  async #open(): Promise<void> {
     const connection = this.#newConnection();
     this.#attempted = connection;
     try {
@@ -85,17 +111,18 @@ export class RedisLink {
       const hint = this.#options.tls ? '; if it does not speak TLS, write redis://' : '';
       const late = `no connection in time${hint}`;
       await this.#inTime(Promise.race([opened, died]), 'unreachable', late);
-      const info = await this.#inTime(
-        Promise.race([connection.sendCommand(['INFO']), died]),
-        'unreachable',
-        'no answer to the first command in time',
-      );
-      this.#serverRun = checkServer(this.#options.place, info);
+      const first = (args: readonly string[]) => {
+        const answer = Promise.race([connection.sendCommand(args), died]);
+        return this.#inTime(answer, 'unreachable', 'no answer to the first commands in time');
+      };
+      const { run, isCluster } = checkServer(this.#place, await first(['INFO']));
+      const slots = isCluster ? await first(['CLUSTER', 'SLOTS']) : null;
+      this.#nodes = nodesOf(slots, this.#place.host);
+      await first(this.#options.enter(run));
+      this.#serverRun = run;
     } catch (error) {
       connection.destroy();
-      const failure = this.#failureOf(error);
-      this.#connectLater(failure);
-      throw failure;
+      throw error;
     } finally {
       this.#attempted = null;
     }
@@ -124,8 +151,7 @@ export class RedisLink {
     try {
       return await this.#send(['EVALSHA', sha1, ...rest]);
     } catch (error) {
-      const isForgotten = this.#isReply(error) && error.message.startsWith('NOSCRIPT');
-      if (!isForgotten) throw this.#failureOf(error);
+      if (!this.#isForgotten(error)) throw this.#failureOf(error);
     }
     return this.call(['EVAL', source, ...rest]);
   }
@@ -135,14 +161,14 @@ export class RedisLink {
     this.#isClosed = true;
     if (this.#retry !== null) clearTimeout(this.#retry);
     this.#attempted?.destroy();
-    const failure = new NetworkFailure(this.#options.place, 'unreachable', 'closed');
+    const failure = new NetworkFailure(this.#place, 'unreachable', 'closed');
     if (this.#connection !== null) this.#drop(this.#connection, failure);
     this.#failure = failure;
   }
 
   #newConnection(): RedisConnection {
-    const { place, tls, user, password, database, timeoutMs } = this.#options;
-    const { host, port } = place;
+    const { tls, user, password, database, timeoutMs } = this.#options;
+    const { host, port } = this.#place;
     const connection = this.#library.createClient({
       RESP: 2,
       socket: {
@@ -174,7 +200,7 @@ export class RedisLink {
     if (connection === null) throw this.#failure;
     if (this.#waiting === commandsMax) {
       const cause = `${commandsMax} commands wait for answers`;
-      throw new NetworkFailure(this.#options.place, 'failed', cause);
+      throw new NetworkFailure(this.#place, 'failed', cause);
     }
     const sentAt = monotonicMs();
     this.#commands++;
@@ -192,8 +218,10 @@ export class RedisLink {
       if (this.#isReply(error)) this.#answeredAt = monotonicMs();
       // A server that answers nothing may be behind a connection that is cut.
       const isSilent = failure.code === 'timeout' && this.#answeredAt < sentAt;
-      if (isSilent || failure.code === 'unreachable') this.#drop(connection, failure);
-      throw error;
+      if (isSilent || failure.code === 'unreachable') {
+        this.#drop(connection, failure, this.#movedTo(error));
+      }
+      throw this.#isForgotten(error) ? error : failure;
     } finally {
       this.#waiting--;
     }
@@ -202,7 +230,7 @@ export class RedisLink {
   async #inTime<T>(work: Promise<T>, code: NetworkFailure['code'], cause: string): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      const failure = new NetworkFailure(this.#options.place, code, cause);
+      const failure = new NetworkFailure(this.#place, code, cause);
       // After a stall of the process, the answer may have come and not be read yet.
       timer = setTimeout(() => setImmediate(reject, failure), this.#options.timeoutMs);
     });
@@ -213,16 +241,23 @@ export class RedisLink {
     }
   }
 
-  #drop(connection: RedisConnection, failure: NetworkFailure): void {
+  #drop(
+    connection: RedisConnection,
+    failure: NetworkFailure,
+    moved: RedisPlace | null = null,
+  ): void {
     if (this.#connection !== connection) return;
     this.#connection = null;
     connection.destroy();
-    this.#connectLater(failure);
+    this.#connectLater(failure, moved);
   }
 
-  #connectLater(failure: NetworkFailure): void {
+  #connectLater(failure: NetworkFailure, moved: RedisPlace | null = null): void {
     if (this.#isClosed) return;
     this.#failure = failure;
+    const { place } = this.#options;
+    const places = [place, ...this.#nodes.map((node) => ({ ...place, ...node }))];
+    this.#place = moved ?? places[this.#failures % places.length]!;
     const delayMs = Math.min(backOffMsMin * 2 ** this.#failures++, backOffMsMax);
     this.#retry = setTimeout(() => {
       // The failure is kept for the next command.
@@ -230,13 +265,23 @@ export class RedisLink {
     }, delayMs);
   }
 
+  #isForgotten(error: unknown): boolean {
+    return this.#isReply(error) && error.message.startsWith('NOSCRIPT');
+  }
+
   #isReply(error: unknown): error is Error {
     return error instanceof this.#library.ErrorReply;
   }
 
+  /** The node that the error names; null: it names none. */
+  #movedTo(error: unknown): RedisPlace | null {
+    const node = this.#isReply(error) ? movedTo(error.message, this.#place.host) : null;
+    return node === null ? null : { ...this.#options.place, ...node };
+  }
+
   #failureOf(error: unknown): NetworkFailure {
-    const { place, tls, passwordVariable } = this.#options;
-    if (this.#isReply(error)) return failureOfReply(place, error.message, passwordVariable);
-    return failureOfConnection(place, error, tls);
+    const { tls, passwordVariable } = this.#options;
+    if (this.#isReply(error)) return failureOfReply(this.#place, error.message, passwordVariable);
+    return failureOfConnection(this.#place, error, tls);
   }
 }

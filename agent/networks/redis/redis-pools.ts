@@ -67,14 +67,20 @@ export async function openPools(
   const library = await loadClientLibrary();
   const place = { network, host, port };
   const variable = passwordVariable(network);
+  const enter = (run: string) => enterArguments(new PoolKeys(crawl, network, run), run);
   const link = new RedisLink(
-    { place, tls, user, password, passwordVariable: variable, database, timeoutMs },
+    { place, tls, user, password, passwordVariable: variable, database, timeoutMs, enter },
     library,
   );
   const ready = link.connect();
   // The caller may decide not to wait.
   ready.catch(() => {});
   return { pools: new RedisPools(link, crawl, network), ready };
+}
+
+function enterArguments(keys: PoolKeys, run: string): readonly string[] {
+  const names = [keys.server, ...keys.ofRun()];
+  return ['EVAL', scripts.enter.source, `${names.length}`, ...names, run, `${unusedMsMax}`];
 }
 
 export class RedisPools implements Pools {
@@ -326,8 +332,9 @@ export class RedisPools implements Pools {
   async #touch(): Promise<void> {
     const now = monotonicMs();
     if (this.#touchedAt !== null && now - this.#touchedAt < touchMs) return;
+    const { filled, server } = this.#keys;
     const keys = Array.from({ length: shardsMax }, (_, shard) => this.#shardKeys(shard)).flat();
-    await this.link.run(scripts.touch, [this.#keys.filled, ...keys], [filledMsMax, unusedMsMax]);
+    await this.link.run(scripts.touch, [filled, server, ...keys], [filledMsMax, unusedMsMax]);
     this.#touchedAt = now;
   }
 

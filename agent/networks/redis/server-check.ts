@@ -7,11 +7,16 @@ import { NetworkFailure, type RedisPlace } from './network-failure.ts';
 /** LPOS, XTRIM with MINID and SMISMEMBER need Redis 6.2. */
 const oldest = [6, 2] as const;
 
+export interface CheckedServer {
+  /** The run id of the server process. */
+  readonly run: string;
+  readonly isCluster: boolean;
+}
+
 /**
- * @returns the run id of the server process
  * @throws a NetworkFailure with the remedy
  */
-export function checkServer(place: RedisPlace, info: unknown): string {
+export function checkServer(place: RedisPlace, info: unknown): CheckedServer {
   const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
   const fields = typeof info === 'string' ? fieldsOf(info) : new Map<string, string>();
   const version = fields.get('redis_version');
@@ -22,10 +27,9 @@ export function checkServer(place: RedisPlace, info: unknown): string {
   const isOld =
     Number(major) < oldest[0] || (Number(major) === oldest[0] && Number(minor) < oldest[1]);
   if (isOld) throw refuse(`it is Redis ${version}; upgrade it to ${oldest.join('.')} or later`);
-  if (fields.get('cluster_enabled') === '1') {
-    throw refuse('it is in Cluster mode, which is not supported; use a server of its own');
-  }
-  if (fields.get('role') === 'slave') {
+  const isCluster = fields.get('cluster_enabled') === '1';
+  // A replica of a cluster names the node to use.
+  if (fields.get('role') === 'slave' && !isCluster) {
     throw refuse('it is a read-only replica; use the address of its master');
   }
   const policy = fields.get('maxmemory_policy');
@@ -33,7 +37,7 @@ export function checkServer(place: RedisPlace, info: unknown): string {
     const remedy = 'set maxmemory-policy to noeviction there';
     throw refuse(`its maxmemory-policy ${policy} deletes keys when memory is full; ${remedy}`);
   }
-  return fields.get('run_id') ?? '';
+  return { run: fields.get('run_id') ?? '', isCluster };
 }
 
 function fieldsOf(info: string): Map<string, string> {

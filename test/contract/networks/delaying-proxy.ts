@@ -1,4 +1,5 @@
-// A TCP proxy before a Redis server that can hold back the answers or cut the connections.
+// A TCP proxy before a Redis server that can hold back the answers, cut the connections, or lead to
+// another server.
 
 import { once } from 'node:events';
 import net from 'node:net';
@@ -8,13 +9,15 @@ export class DelayingProxy {
   readonly port: number;
   /** Connections so far. */
   connections = 0;
+  #target: number;
   #isHolding = false;
   readonly #held: (() => void)[] = [];
   readonly #sockets = new Set<net.Socket>();
 
   private constructor(server: net.Server, target: number) {
+    this.#target = target;
     this.port = (server.address() as net.AddressInfo).port;
-    server.on('connection', (near) => this.#join(near, target));
+    server.on('connection', (near) => this.#join(near));
     after(() => {
       this.cut();
       server.close();
@@ -47,13 +50,19 @@ export class DelayingProxy {
     return this.#held.length;
   }
 
+  /** New connections lead to another server, as after a failover. */
+  turnTo(target: number): void {
+    this.#target = target;
+    this.cut();
+  }
+
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #join(near: net.Socket, target: number): void {
+  #join(near: net.Socket): void {
     this.connections++;
-    const far = net.connect(target, '127.0.0.1');
+    const far = net.connect(this.#target, '127.0.0.1');
     near.pipe(far);
     far.on('data', (bytes) => {
       if (this.#isHolding) this.#held.push(() => near.write(bytes));

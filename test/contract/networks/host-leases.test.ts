@@ -15,7 +15,7 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
     (await pools.acquire(network, [{ host, delayMs }], leaseMs, 'g'))[0]!.waitMs;
   const release = (network: string, host: string, delayMs = 0, grant = 'g') =>
     pools.releaseHosts(network, [{ host, delayMs, grant }]);
-  const keyOf = (host: string) => `ubiring:{c/${host}}:lease`;
+  const keyOf = (host: string) => `ubiring:{c/berlin}:lease:${host}`;
   const field = async (host: string, name: string) =>
     Number(await pools.link.call(['HGET', keyOf(host), name]));
 
@@ -95,7 +95,7 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
     await passed(host, 120_000);
     assert.equal(await wait('paris', host), 0);
     await release('paris', host);
-    assert.equal(await pools.link.call(['EXISTS', `ubiring:{c/${host}}:queue`]), 0);
+    assert.equal(await pools.link.call(['EXISTS', `ubiring:{c/berlin}:queue:${host}`]), 0);
   });
 
   test('a lease with another grant is not released', async () => {
@@ -171,7 +171,7 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
     const host = newHost();
     await wait('berlin', host, 100 * hour);
     await wait('paris', host, 100 * hour);
-    for (const key of [keyOf(host), `ubiring:{c/${host}}:queue`]) {
+    for (const key of [keyOf(host), `ubiring:{c/berlin}:queue:${host}`]) {
       assert.ok(Number(await pools.link.call(['PTTL', key])) > 100 * hour, key);
     }
   });

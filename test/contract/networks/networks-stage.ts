@@ -1,8 +1,11 @@
 // Frames, digests and pools for the tests of networks.
 
+import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Frame, VerdictFrame } from '../../../agent/networks/pools.ts';
+import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
 import { openPools, type RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
 
 export function digest(name: string | number): string {
@@ -59,4 +62,24 @@ export async function opened({ network = 'berlin', crawl = 'c', ...rest }: Pools
   const one = await openPools({ crawl, network, url, timeoutMs, environment });
   after(() => one.pools.close());
   return one;
+}
+
+/** Between looks at a state that comes by itself; the test's own limit ends the wait. */
+export const lookMs = 5;
+
+export async function reconnected(pools: RedisPools): Promise<void> {
+  while (pools.link.failure !== null) await pause(lookMs);
+}
+
+export async function disconnected(pools: RedisPools): Promise<void> {
+  while (pools.link.failure === null) await pause(lookMs);
+}
+
+export async function failureOf(work: Promise<unknown>): Promise<NetworkFailure> {
+  const failure = await work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof NetworkFailure, String(failure));
+  return failure;
 }

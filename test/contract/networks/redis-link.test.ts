@@ -1,30 +1,41 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
-import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
+import { createClient } from '@redis/client';
 import { DelayingProxy } from './delaying-proxy.ts';
-import { connected, digests, frameOf, opened, verdictOf } from './networks-stage.ts';
+import {
+  connected,
+  digests,
+  disconnected,
+  failureOf,
+  frameOf,
+  lookMs,
+  opened,
+  reconnected,
+  verdictOf,
+} from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
-/** Between looks at a state that comes by itself; the test's own limit ends the wait. */
-const lookMs = 5;
-
-async function reconnected(pools: RedisPools): Promise<void> {
-  while (pools.link.failure !== null) await pause(lookMs);
+/** Sends one command to a server, whatever its role. */
+async function command(server: RedisProcess, ...args: string[]): Promise<string> {
+  const client = createClient({ url: server.url() });
+  await client.connect();
+  try {
+    return String(await client.sendCommand(args));
+  } finally {
+    client.destroy();
+  }
 }
 
-async function disconnected(pools: RedisPools): Promise<void> {
-  while (pools.link.failure === null) await pause(lookMs);
+/** Makes a server the replica of another one, with all its keys. */
+async function replicate(primary: RedisProcess, replica: RedisProcess): Promise<void> {
+  await command(primary, 'CONFIG', 'SET', 'repl-diskless-sync-delay', '0');
+  await command(replica, 'REPLICAOF', '127.0.0.1', String(primary.port));
+  while (!(await command(replica, 'INFO')).includes('master_link_status:up')) await pause(lookMs);
 }
 
-async function failureOf(work: Promise<unknown>): Promise<NetworkFailure> {
-  const failure = await work.then(
-    () => null,
-    (error: unknown) => error,
-  );
-  assert.ok(failure instanceof NetworkFailure, String(failure));
-  return failure;
+async function promote(replica: RedisProcess): Promise<void> {
+  await command(replica, 'REPLICAOF', 'NO', 'ONE');
 }
 
 describe('the connection to Redis', { skip: withoutRedis }, async () => {
@@ -188,6 +199,64 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     await operator.link.call(['REPLICAOF', 'NO', 'ONE']);
     await reconnected(pools);
     await pools.finish(digests(2));
+  });
+
+  test('a replica that is promoted keeps what is finished, and is filled again', async () => {
+    const primary = await RedisProcess.start('--repl-diskless-sync-delay', '0');
+    const replica = await RedisProcess.start('--replicaof', '127.0.0.1', String(primary.port));
+    const proxy = await DelayingProxy.before(primary.port);
+    const pools = await connected({ url: proxy.url() });
+    const list = digests(4);
+    await pools.setFilled();
+    await pools.lead('t', 3_600_000);
+    await pools.claim('t', frameOf('n', list.slice(2)));
+    await pools.settle('t', 'a1', verdictOf('n', 2), []);
+    await pools.claim('t', frameOf('m', list));
+    await pools.finish([list[0]!]);
+    await pools.acquire('paris', [{ host: 'h', delayMs: 0 }], 3_600_000, 'g');
+    await pools.link.call(['WAIT', '1', '0']);
+    await primary.stop('SIGKILL');
+    proxy.turnTo(replica.port);
+    while (pools.link.failure?.code !== 'refused') await pause(lookMs);
+    assert.match(pools.link.failure.message, /it is a read-only replica; use the address of its/);
+    await promote(replica);
+    await reconnected(pools);
+    assert.equal(await pools.marksOf(list), null);
+    assert.deepEqual(await pools.filledBy(), []);
+    assert.deepEqual(await pools.openFrames(), []);
+    assert.equal(await pools.lead('other', 3_600_000), true);
+    assert.equal((await pools.verdicts('a1', '0', 9)).length, 1);
+    const [grant] = await pools.acquire('berlin', [{ host: 'h', delayMs: 0 }], 1000, 'g');
+    assert.equal(grant!.waitMs, null);
+    await pools.setFilled();
+    assert.equal(await pools.marksOf(list), 'f000');
+  });
+
+  test('a server that is primary again does not trust its earlier pools', async () => {
+    const [first, second] = [await RedisProcess.start(), await RedisProcess.start()];
+    const proxy = await DelayingProxy.before(first.port);
+    const pools = await connected({ url: proxy.url() });
+    const list = digests(2);
+    await pools.setFilled();
+    await pools.hold(list);
+    await pools.lead('t', 3_600_000);
+    const turns = [
+      [first, second],
+      [second, first],
+    ] as const;
+    for (const [from, to] of turns) {
+      await replicate(from, to);
+      await promote(to);
+      proxy.turnTo(to.port);
+      await disconnected(pools);
+      await reconnected(pools);
+      assert.equal(await pools.marksOf(list), null);
+      assert.deepEqual(await pools.filledBy(), []);
+      assert.equal(await pools.hasCentre(), false);
+      await pools.finish([list[0]!]);
+    }
+    await pools.setFilled();
+    assert.equal(await pools.marksOf(list), 'f0');
   });
 
   test('a full memory fails what is written, with the remedy', async () => {

@@ -59,6 +59,10 @@ export class RedisProcess {
     return `redis://127.0.0.1:${this.port}/${database}`;
   }
 
+  get isRunning(): boolean {
+    return this.#process !== null;
+  }
+
   /** Starts it, or starts it again. Without options, those of the last start. */
   async start(...options: string[]): Promise<void> {
     if (options.length > 0) this.#options = options;

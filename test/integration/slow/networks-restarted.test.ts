@@ -1,49 +1,104 @@
-// Two networks crawl one web, and their Redis is killed meanwhile. It comes back with its file, with
-// an old file, or empty: no page is missing, and few are fetched twice.
+// Two networks crawl one web, and their Redis fails meanwhile. It comes back with its file, with an
+// old file, or empty; a replica takes its place; or a cluster moves the keys of a network to another
+// node and back. No page is missing, and few are fetched twice.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { createClient } from '@redis/client';
 import type { NetworksAudit } from '../../../agent/cli/audit/audit-networks.ts';
+import { DelayingProxy } from '../../contract/networks/delaying-proxy.ts';
 import { connected } from '../../contract/networks/networks-stage.ts';
+import { RedisCluster } from '../../contract/networks/redis-cluster.ts';
 import { RedisProcess, withoutRedis } from '../../contract/networks/redis-process.ts';
-import { start } from '../cli-process.ts';
-import { assertCode, crawlOf } from '../cluster-stage.ts';
+import { start, until } from '../cli-process.ts';
+import { assertCode, type Crawl, crawlOf } from '../cluster-stage.ts';
 
-/** With `wait`, only pages in batches that were open when Redis was killed may be fetched again. */
+/** With `wait`, only pages in batches that were open during the failure may be fetched again. */
 const times = { onTimeout: 'wait', timeoutMs: 500, leaseMs: 5000 };
 const batch = 20;
+
+/** @param fail - called once the networks crawl */
+async function crawlBoth(
+  t: TestContext,
+  second: number,
+  url: string,
+  fail: (crawl: Crawl, name: string) => Promise<void>,
+): Promise<void> {
+  const networks = { berlin: url, paris: url };
+  const crawl = await crawlOf(t, second, 1);
+  const config = JSON.parse(fs.readFileSync(crawl.config, 'utf8')) as Record<string, object>;
+  const files = Object.keys(networks).map((network, n) => {
+    const dedup = { mode: 'redis', network, networks, ...times };
+    return crawl.scratch.write(`${network}.json`, {
+      ...config,
+      agent: { ...config.agent, dataDir: network },
+      // Their ports are free ones.
+      cluster: { ...config.cluster, agents: 1 },
+      dedup: { ...dedup, batch: batch + n },
+    });
+  });
+  const launches = files.map((file) => start(['launch', file]));
+  await crawl.served(40);
+  await fail(crawl, String(config.name));
+  for (const { ended } of launches) assertCode(await ended, 0);
+  const audited = await start(['audit', ...files, '--json']).ended;
+  assertCode(audited, 0);
+  const { all } = JSON.parse(audited.stdout) as NetworksAudit;
+  assert.ok(all.overlap.count <= 2 * batch, `fetched by both: ${all.overlap.count}`);
+  assert.deepEqual([all.missing.count, all.queued], [0, 0]);
+}
+
 const kinds = ['aof', 'old', 'empty'] as const;
 for (const [i, kind] of kinds.entries()) {
   test(`Redis is killed and comes back: ${kind}`, { skip: withoutRedis }, async (t) => {
     const options = kind === 'aof' ? ['--appendonly', 'yes'] : [];
     const redis = await RedisProcess.start(...options);
-    const networks = { berlin: redis.url(), paris: redis.url() };
-    const crawl = await crawlOf(t, 91 + i, 1);
-    const config = JSON.parse(fs.readFileSync(crawl.config, 'utf8')) as Record<string, object>;
-    const files = Object.keys(networks).map((network, n) => {
-      const dedup = { mode: 'redis', network, networks, ...times };
-      return crawl.scratch.write(`${network}.json`, {
-        ...config,
-        agent: { ...config.agent, dataDir: network },
-        // Their ports are free ones.
-        cluster: { ...config.cluster, agents: 1 },
-        dedup: { ...dedup, batch: batch + n },
-      });
+    await crawlBoth(t, 91 + i, redis.url(), async (crawl) => {
+      const pools = await connected({ url: redis.url() });
+      if (kind === 'old') await pools.link.call(['SAVE']);
+      pools.close();
+      await crawl.served(30);
+      await redis.stop('SIGKILL');
+      await redis.start();
     });
-    const launches = files.map((file) => start(['launch', file]));
-    await crawl.served(40);
-    const pools = await connected({ url: redis.url() });
-    if (kind === 'old') await pools.link.call(['SAVE']);
-    pools.close();
-    await crawl.served(30);
-    await redis.stop('SIGKILL');
-    await redis.start();
-    for (const { ended } of launches) assertCode(await ended, 0);
-    const audited = await start(['audit', ...files, '--json']).ended;
-    assertCode(audited, 0);
-    const { all } = JSON.parse(audited.stdout) as NetworksAudit;
-    assert.ok(all.overlap.count <= 2 * batch, `fetched by both: ${all.overlap.count}`);
-    assert.deepEqual([all.missing.count, all.queued], [0, 0]);
   });
 }
+
+test('a replica takes the place of Redis', { skip: withoutRedis }, async (t) => {
+  const primary = await RedisProcess.start('--repl-diskless-sync-delay', '0');
+  const replica = await RedisProcess.start('--replicaof', '127.0.0.1', String(primary.port));
+  const proxy = await DelayingProxy.before(primary.port);
+  await crawlBoth(t, 89, proxy.url(), async () => {
+    await primary.stop('SIGKILL');
+    proxy.turnTo(replica.port);
+    const client = createClient({ url: replica.url() });
+    await client.connect();
+    await client.sendCommand(['REPLICAOF', 'NO', 'ONE']);
+    client.destroy();
+  });
+});
+
+test('a cluster moves the keys of a network', { skip: withoutRedis }, async (t) => {
+  const cluster = await RedisCluster.start();
+  await crawlBoth(t, 90, cluster.nodes[0]!.url(), async (crawl, name) => {
+    const log = (network: string) =>
+      fs.readFileSync(join(crawl.scratch.directory, network, 'a1/agent.log'), 'utf8');
+    // A network ends early if the other one has all that it knows.
+    const network = log('berlin').includes('the crawl is complete') ? 'paris' : 'berlin';
+    const tag = `ubiring:{${name}/${network}}`;
+    const slot = await cluster.slotOf(tag);
+    const from = await cluster.ownerOf(slot);
+    const to = (from + 1) % 3;
+    await cluster.move(slot, from, to);
+    const run = /run_id:(\w+)/.exec(String(await cluster.command(to, 'INFO')))![1];
+    while ((await cluster.command(to, 'EXISTS', `${tag}:${run}:filled`)) === 0) {
+      await crawl.served(1);
+    }
+    await cluster.move(slot, to, from);
+    // Its agent was connected to both nodes.
+    const moves = () => log(network).split('another node of its cluster').length - 1;
+    await until('the second move in the log', () => moves() >= 2);
+  });
+});
