@@ -182,11 +182,16 @@ end
 return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
 );
 
-/** KEYS: centre. ARGV: token leaseMs. */
+/** KEYS: centre. ARGV: token leaseMs. A clock that was set back does not prolong the role. */
 export const lead = script(
   'lead',
   `local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
+if holder and holder ~= ARGV[1] then
+  if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
+  return 0
+end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`,
 );

@@ -30,6 +30,8 @@ const triesMax = 5;
 export class RedisProcess {
   readonly port: number;
   readonly directory: string;
+  /** Added to that of the test, from the next start. */
+  environment: Readonly<Record<string, string>> = {};
   #process: ChildProcess | null = null;
   #options: readonly string[] = [];
 
@@ -69,6 +71,7 @@ export class RedisProcess {
     const own = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory];
     const child = spawn(program, [...own, '--save', '', ...this.#options], {
       stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...this.environment },
     });
     await once(child, 'spawn');
     this.#process = child;
