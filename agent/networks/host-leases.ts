@@ -4,6 +4,7 @@
 // sent, so this agent's lease always ends before Redis gives the host to another network.
 
 import { elapsedMs, type Instant } from '../../failure-detector/instant.ts';
+import { MinHeap } from '../frontier/schedule/min-heap.ts';
 import { Loop } from './loop.ts';
 import type { NetworkParts } from './network-settings.ts';
 import type { HostGrant, HostRelease, Pools } from './pools.ts';
@@ -38,6 +39,11 @@ interface Home {
   readonly pools: Pools;
   readonly loop: Loop;
   readonly leases: Map<string, Lease>;
+  /**
+   * The leases by the time at which they are asked for; in an open command they are not. An entry
+   * is outdated if its lease is forgotten or has another time.
+   */
+  readonly due: MinHeap<Lease>;
   /** Redis has been out of reach for so long that its leases do not count. */
   isAway: boolean;
   /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
@@ -68,7 +74,7 @@ export class HostLeases {
     const { wake, onError } = parts;
     for (const [network, pools] of parts.pools) {
       const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
-      const empty = { leases: new Map(), releases: [], arrived: [] };
+      const empty = { leases: new Map(), due: new MinHeap<Lease>(), releases: [], arrived: [] };
       const home: Home = { pools, loop, isAway: false, ...empty };
       this.#homes.set(network, home);
     }
@@ -79,8 +85,10 @@ export class HostLeases {
     const home = this.#homeOf(host);
     const lease = home.leases.get(host);
     if (!lease) {
-      const times = { readyAtMs: 0, coolAtMs: 0, askAtMs: now.mono, pauseMs: ASK_MIN_MS };
-      home.leases.set(host, { host, delayMs, held: null, ...times });
+      const times = { readyAtMs: 0, coolAtMs: 0, askAtMs: 0, pauseMs: ASK_MIN_MS };
+      const asked: Lease = { host, delayMs, held: null, ...times };
+      home.leases.set(host, asked);
+      this.#askAt(home, asked, now.mono);
       home.loop.kick();
       return home.isAway ? { kind: 'go' } : { kind: 'wait', untilMs: null };
     }
@@ -128,8 +136,7 @@ export class HostLeases {
     const isAwayAllowed = onTimeout === 'proceed';
     for (const home of this.#homes.values()) {
       for (const { grants, from, grant } of home.arrived.splice(0)) {
-        for (const each of grants)
-          this.#onGrant(home.leases.get(each.host), each, from, grant, now);
+        for (const each of grants) this.#onGrant(home, each, from, grant, now);
       }
       if (this.#nextOf(home) <= now.mono) home.loop.kick();
       if (home.leases.size + home.releases.length > 0) home.loop.pump(now);
@@ -185,11 +192,34 @@ export class HostLeases {
     return held ? Math.max(0, this.#p.settings.leaseMs - elapsedMs(held.from, now)) : 0;
   }
 
-  #nextOf({ leases, releases }: Home): number {
-    if (releases.length > 0) return -Infinity;
-    let at = Infinity;
-    for (const { askAtMs } of leases.values()) at = Math.min(at, askAtMs);
-    return at;
+  #nextOf(home: Home): number {
+    if (home.releases.length > 0) return -Infinity;
+    this.#skipOutdated(home);
+    return home.due.firstKey;
+  }
+
+  #askAt(home: Home, lease: Lease, atMs: number): void {
+    lease.askAtMs = atMs;
+    home.due.push(atMs, lease);
+  }
+
+  #skipOutdated({ leases, due }: Home): void {
+    for (;;) {
+      const lease = due.first;
+      if (!lease) return;
+      if (leases.get(lease.host) === lease && lease.askAtMs === due.firstKey) return;
+      due.pop();
+    }
+  }
+
+  #takeDue(home: Home, now: Instant): Lease[] {
+    const taken: Lease[] = [];
+    this.#skipOutdated(home);
+    while (taken.length < HOSTS_MAX && home.due.firstKey <= now.mono) {
+      taken.push(home.due.pop()!);
+      this.#skipOutdated(home);
+    }
+    return taken;
   }
 
   async #step(home: Home, now: Instant): Promise<number> {
@@ -197,38 +227,42 @@ export class HostLeases {
     const releases = home.releases.splice(0, HOSTS_MAX);
     // A release that fails is not repeated: the lease expires.
     if (releases.length > 0) await home.pools.releaseHosts(network, releases);
-    const due = [...home.leases.values()].filter(({ askAtMs }) => askAtMs <= now.mono);
-    const asked = due.slice(0, HOSTS_MAX);
-    if (asked.length > 0) {
+    const asked = this.#takeDue(home, now);
+    if (asked.length === 0) return Infinity;
+    try {
       const grant = `${this.#p.token}/${++this.#lastGrant}`;
       const hosts = asked.map(({ host, delayMs }) => ({ host, delayMs }));
       const grants = await home.pools.acquire(network, hosts, leaseMs, grant);
       home.arrived.push({ grants, from: now, grant });
+    } catch (error) {
+      for (const lease of asked) this.#askAt(home, lease, lease.askAtMs);
+      throw error;
     }
     // `pump` starts the next run if leases are left, or when they are due.
     return Infinity;
   }
 
   #onGrant(
-    lease: Lease | undefined,
-    { waitMs }: HostGrant,
+    home: Home,
+    { host, waitMs }: HostGrant,
     from: Instant,
     grant: string,
     now: Instant,
   ): void {
+    const lease = home.leases.get(host);
     if (!lease) return;
     const { leaseMs } = this.#p.settings;
     if (waitMs === null) {
       if (lease.held) this.#lost++;
       lease.held = null;
-      lease.askAtMs = now.mono + lease.pauseMs;
+      this.#askAt(home, lease, now.mono + lease.pauseMs);
       lease.pauseMs = Math.min(leaseMs / ASK_SHARE, lease.pauseMs * 1.5);
       return;
     }
     const isFirst = this.#leftMs(lease, now) <= 0;
     lease.held = { from, grant };
     lease.pauseMs = ASK_MIN_MS;
-    lease.askAtMs = from.mono + leaseMs / 3;
+    this.#askAt(home, lease, from.mono + leaseMs / 3);
     if (!isFirst) return;
     lease.readyAtMs = now.mono + waitMs;
     this.#p.wakeHost(lease.host);

@@ -10,6 +10,7 @@ import type {
   Verdict,
 } from '../core/crawl/networks-port.ts';
 import type { Host } from '../core/protocol/messages.ts';
+import { MinHeap } from '../frontier/schedule/min-heap.ts';
 import { NetworkClient } from './network-client.ts';
 import type { NetworkParts } from './network-settings.ts';
 import { RedisFailures } from './redis-failures.ts';
@@ -53,8 +54,8 @@ export class SharedNetworks implements Networks {
   #now: Instant = { mono: 0, wall: 0 };
   /** Hosts that asked for a lease, with the time since which they have had no work. */
   readonly #entered = new Map<Host, number | null>();
-  /** Hosts whose lease begins later, by the time (mono). */
-  readonly #later = new Map<Host, number>();
+  /** Hosts whose lease begins later, by the time (mono). Filled by `mayVisit`, one entry a wait. */
+  readonly #later = new MinHeap<Host>();
 
   constructor(parts: SharedNetworksParts) {
     this.#p = parts;
@@ -95,7 +96,7 @@ export class SharedNetworks implements Networks {
     this.#entered.set(host, null);
     const entry = this.#client.enterHost(host, delayMs, now);
     if (entry.kind === 'go') return true;
-    if (entry.untilMs !== null) this.#later.set(host, entry.untilMs);
+    if (entry.untilMs !== null) this.#later.push(entry.untilMs, host);
     return false;
   }
 
@@ -111,11 +112,7 @@ export class SharedNetworks implements Networks {
     this.#now = now;
     this.#isCentreWanted = isCentre;
     this.#passNews(now);
-    for (const [host, untilMs] of this.#later) {
-      if (untilMs > now.mono) continue;
-      this.#later.delete(host);
-      this.#calls?.wake(host);
-    }
+    while (this.#later.firstKey <= now.mono) this.#calls?.wake(this.#later.pop()!);
     this.#examine();
     this.#client.pump(now);
   }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { HostLeases } from '../../../agent/networks/host-leases.ts';
 import type { HostAsk, HostRelease, Pools } from '../../../agent/networks/pools.ts';
+import { assertLinear } from '../../checkers/linear-cost.ts';
 
 const LEASE_MS = 3000;
 const AWAY_MS = 2 * LEASE_MS;
@@ -120,6 +121,37 @@ describe('host leases', () => {
     await turn(LEASE_MS / 3);
     assert.equal(log.asks.length, 2);
     assert.equal(leases.mayGoOn('h', at(LEASE_MS + 1)), true);
+  });
+
+  it('hosts are asked for in the order of their times, and a failed command is repeated', async () => {
+    const { leases, log, turn } = subject();
+    for (const [i, host] of ['c', 'a', 'b', 'gone'].entries()) {
+      leases.enter(host, 100, at(i));
+      await turn(i);
+    }
+    leases.forget('gone');
+    log.asks.length = 0;
+    log.answer = new Error('refused');
+    await turn(LEASE_MS / 3 + 5);
+    log.answer = 0;
+    // After the pause that follows a failure.
+    await turn(LEASE_MS / 3 + 500);
+    const asked = log.asks.map(({ hosts }) => hosts.map(({ host }) => host).join(' '));
+    assert.deepEqual(asked, ['c a b', 'c a b']);
+    // Each has one place in the order.
+    await turn(LEASE_MS / 3 + 600);
+    assert.equal(log.asks.length, 2);
+    await turn((2 * LEASE_MS) / 3 + 500);
+    assert.equal(log.asks.length, 3);
+  });
+
+  it('a turn does not look at every lease', () => {
+    const work = (count: number) => {
+      const { leases } = subject();
+      for (let i = 0; i < count; i++) leases.enter(`h${i}`, 100, at(0));
+      for (let i = 0; i < count; i++) leases.pump(at(0));
+    };
+    assertLinear('as many turns as leases', work, 20_000);
   });
 
   it('a release names its grant and what is left of the delay', async () => {
