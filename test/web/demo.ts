@@ -7,6 +7,7 @@ import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { loadConfig } from '../../config/file/load.ts';
 import { holds, type Judgement, judge } from './judge.ts';
+import { rowsOf, tableOf, violationsOf } from './judgement-report.ts';
 import { type RunningWeb, startWeb } from './server.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -82,26 +83,11 @@ function endLate(child: ChildProcess): void {
 
 /** @param againMax - URLs that may have been fetched again because their agents were killed */
 function report(judgement: Judgement, delayMs: number, seconds: number, againMax: number): string {
-  const { requests, hosts, expected, fetched, worstGapMs } = judgement;
-  const gap = worstGapMs === null ? 'none' : `${worstGapMs.toFixed(1)} ms`;
-  const rows: [string, string][] = [
-    ['hosts', String(hosts)],
-    ['required URLs fetched', `${fetched} of ${expected} (${percent(fetched, expected)})`],
-    ['requests', `${requests} in ${seconds.toFixed(1)} s`],
-    ['fetched again', String(judgement.overlap.count)],
-    ['shortest pause at a host', `${gap} (asked for: ${delayMs} ms)`],
-    ['requests too soon', String(judgement.tooSoon.count)],
-    ['two at a host at once', String(judgement.concurrent.count)],
-    ['before robots.txt', String(judgement.beforeRobots.count)],
-    ['forbidden', String(judgement.forbidden.count)],
-    ['linked by no page', String(judgement.unknown.count)],
-  ];
-  const width = Math.max(...rows.map(([name]) => name.length));
-  const table = rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`).join('\n');
+  const table = tableOf(rowsOf(judgement, delayMs, seconds));
   const well = holds(judgement, againMax);
   const verdict = well
     ? goodVerdict(judgement.overlap.count)
-    : `The web server logged violations:\n${faults(judgement)}`;
+    : `The web server logged violations:\n${violationsOf(judgement)}`;
   const more = well ? nextSteps : '';
   return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${more}`;
 }
@@ -111,20 +97,6 @@ function goodVerdict(again: number): string {
   if (again === 0) return `Every page once, and ${word}`;
   return `Every page, and ${word}
 Pages fetched again were open at a dead agent, or not yet settled and copied.`;
-}
-
-function faults(judgement: Judgement): string {
-  return Object.entries(judgement)
-    .flatMap(([name, value]) =>
-      typeof value === 'object' && value !== null ? [{ name, value }] : [],
-    )
-    .filter(({ value }) => value.count > 0)
-    .map(({ name, value }) => `  ${name} (${value.count}): ${value.samples.join(', ')}`)
-    .join('\n');
-}
-
-function percent(part: number, whole: number): string {
-  return `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`;
 }
 
 const ubiring = 'npm run -s ubiring --';

@@ -1,13 +1,14 @@
 // Starts a redis-server of the machine for a test: on a free port of 127.0.0.1, in a temporary
 // directory, without a config file. Without the program the tests are skipped and say so.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
+import { startRedis } from './redis-start.ts';
 
 /** Another server, such as valkey-server, takes the place of Redis if REDIS_SERVER names it. */
 const named = process.env.REDIS_SERVER ?? '';
@@ -68,19 +69,8 @@ export class RedisProcess {
   /** Starts it, or starts it again. Without options, those of the last start. */
   async start(...options: string[]): Promise<void> {
     if (options.length > 0) this.#options = options;
-    const own = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory];
-    const child = spawn(program, [...own, '--save', '', ...this.#options], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, ...this.environment },
-    });
-    await once(child, 'spawn');
-    this.#process = child;
-    let said = '';
-    for await (const chunk of child.stdout!) {
-      said += String(chunk);
-      if (said.includes('eady to accept connections')) break;
-    }
-    if (!said.includes('eady to accept connections')) throw new Error(`${program}:\n${said}`);
+    const { port, directory, environment } = this;
+    this.#process = await startRedis(program, { port, directory, environment }, this.#options);
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
