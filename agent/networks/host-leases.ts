@@ -10,9 +10,12 @@ import type { NetworkParts } from './network-settings.ts';
 import type { HostGrant, HostRelease, Pools } from './pools.ts';
 import { homeOf } from './rendezvous.ts';
 
-/** `go`: a request may start. `wait`: the host is woken; `untilMs` (mono): not before this time. */
+/**
+ * - `go`: a request may start. Not `isLeased`: the Redis of the host's home is away.
+ * - `wait`: the host is woken. `untilMs` (mono): not before this time.
+ */
 export type HostEntry =
-  | { readonly kind: 'go' }
+  | { readonly kind: 'go'; readonly isLeased: boolean }
   | { readonly kind: 'wait'; readonly untilMs: number | null };
 
 interface HostLeasesParts extends NetworkParts {
@@ -90,14 +93,12 @@ export class HostLeases {
       home.leases.set(host, asked);
       this.#askAt(home, asked, now.mono);
       home.loop.kick();
-      return home.isAway ? { kind: 'go' } : { kind: 'wait', untilMs: null };
+      return unleased(home);
     }
     lease.delayMs = delayMs;
-    if (this.#leftMs(lease, now) <= 0) {
-      return home.isAway ? { kind: 'go' } : { kind: 'wait', untilMs: null };
-    }
+    if (this.#leftMs(lease, now) <= 0) return unleased(home);
     if (now.mono < lease.readyAtMs) return { kind: 'wait', untilMs: lease.readyAtMs };
-    return { kind: 'go' };
+    return { kind: 'go', isLeased: true };
   }
 
   /** A request to the host has ended (mono); the delay after it is counted for other networks. */
@@ -267,4 +268,8 @@ export class HostLeases {
     lease.readyAtMs = now.mono + waitMs;
     this.#p.wakeHost(lease.host);
   }
+}
+
+function unleased({ isAway }: Home): HostEntry {
+  return isAway ? { kind: 'go', isLeased: false } : { kind: 'wait', untilMs: null };
 }

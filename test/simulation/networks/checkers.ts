@@ -10,6 +10,8 @@ interface Visit {
   endMs: number;
   /** The delay of the host after it. */
   readonly delayMs: number;
+  /** False: the Redis of the host's home is away. */
+  readonly isLeased: boolean;
 }
 
 /** A time in which the pools, or the leases, may be less than the agents know. */
@@ -39,12 +41,13 @@ export class Checkers {
     this.#excused.add(page);
   }
 
-  started(network: string, page: string, delayMs: number, nowMs: number): Visit {
+  started(now: Omit<Visit, 'startMs' | 'endMs'>, nowMs: number): Visit {
+    const { network, page } = now;
     this.requests++;
     const host = hostOf(page);
     const visits = this.#lastVisits.get(host) ?? [];
     for (const other of visits) {
-      if (other.network === network) continue;
+      if (other.network === network || !other.isLeased || !now.isLeased) continue;
       const freeAtMs = other.endMs + other.delayMs;
       const isExcused = this.leasesLost.some(
         ({ fromMs, toMs }) => nowMs >= fromMs && nowMs <= toMs,
@@ -54,7 +57,7 @@ export class Checkers {
         nowMs < other.endMs ? 'during' : `${Math.round(freeAtMs - nowMs)} ms early after`;
       this.fail(`${host}: at ${Math.round(nowMs)} ${network} visits ${what} ${other.network}`);
     }
-    const visit = { network, page, startMs: nowMs, endMs: Infinity, delayMs };
+    const visit = { ...now, startMs: nowMs, endMs: Infinity };
     const recent = visits.filter((v) => v.endMs + v.delayMs > nowMs);
     this.#lastVisits.set(host, [...recent, visit]);
     return visit;

@@ -19,6 +19,10 @@ const PUMP_MS = 10;
 const UNTIL_MS = 60_000;
 const LEASE_MS = 3000;
 const times = { onTimeout: 'wait', timeoutMs: 900, leaseMs: LEASE_MS } as const;
+/** Of a host. */
+const DELAY_MS = 500;
+/** More than fail before a lease ends. */
+const RENEWALS_MAX = 20;
 const digest: Digest = digestOf('page', sha256);
 
 interface Late {
@@ -141,6 +145,23 @@ class Stage {
   }
 }
 
+/** A host whose lease is not renewed in time; paris waits for it. */
+async function expired() {
+  const stage = new Stage();
+  const [first, other] = [stage.leases('berlin-1'), stage.leases('paris-1')];
+  const enters = (leases: HostLeases) =>
+    leases.enter('host', DELAY_MS, stage.time.now).kind === 'go';
+  await stage.until('a lease', () => enters(first));
+  for (let i = 0; i < RENEWALS_MAX; i++) stage.delay('berlin-1', 'acquire');
+  let endedAtMs = Infinity;
+  await stage.until('the next lease', () => {
+    const { nowMs, now } = stage.time;
+    if (!first.mayGoOn('host', now)) endedAtMs = Math.min(endedAtMs, nowMs);
+    return enters(other);
+  });
+  return { endedAtMs, nextAtMs: stage.time.nowMs };
+}
+
 /** Each returns what is wrong at its end; null: nothing. */
 export const LATE_COMMANDS = {
   /** A centre's claim is executed after another centre has left the page to paris. */
@@ -208,6 +229,16 @@ export const LATE_COMMANDS = {
     enter(other!);
     await stage.pass(LEASE_MS / 4);
     return enter(second!) && enter(other!) ? 'both networks visit the host' : null;
+  },
+  /** A request is open when the lease of its host ends. */
+  'may-go-on': async () => {
+    const { endedAtMs, nextAtMs } = await expired();
+    return endedAtMs <= nextAtMs ? null : 'both networks visit the host';
+  },
+  /** The last request ends with the lease of its host. */
+  'delay-after-expiry': async () => {
+    const { endedAtMs, nextAtMs } = await expired();
+    return nextAtMs - endedAtMs >= DELAY_MS - PUMP_MS ? null : 'the host has no delay';
   },
 } satisfies Partial<Record<NetworkRule, () => Promise<string | null>>>;
 

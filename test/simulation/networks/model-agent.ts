@@ -148,7 +148,9 @@ export class ModelAgent {
     const entry = this.client.enterHost(host, delayMs, time.now);
     if (entry.kind === 'wait') return entry.untilMs ?? Infinity;
     row.state = 'open';
-    const checked = checkers.started(network.name, row.page, delayMs, time.nowMs);
+    const { isLeased } = entry;
+    const what = { network: network.name, page: row.page, delayMs, isLeased };
+    const checked = checkers.started(what, time.nowMs);
     const visit: Visit = { row, checked, isOver: false };
     this.#visits.set(host, visit);
     time.after(random.between(5, 150), () => {

@@ -94,7 +94,7 @@ const REMOVALS = {
   'one-centre': () => [replace(RedisModel.prototype, 'isCentre', () => () => true)],
   /** Rule 10: hosts are visited without lease. */
   'host-leases': () => [
-    replace(HostLeases.prototype, 'enter', () => () => ({ kind: 'go' })),
+    replace(HostLeases.prototype, 'enter', () => () => ({ kind: 'go', isLeased: true })),
     replace(HostLeases.prototype, 'mayGoOn', () => () => true),
   ],
   /** Rule 10: requests go on after the lease. */

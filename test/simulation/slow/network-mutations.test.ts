@@ -13,7 +13,6 @@ const kinds = {
   ...{ released: 'none', returned: 'none', 'host-leases': 'none', 'delay-told': 'none' },
   ...{ resent: 'links', overlaps: 'agents', 'direct-reads': 'none' },
   ...{ 'waiting-taken-over': 'agents', 'reports-taken-over': 'agents' },
-  ...{ 'may-go-on': 'links', 'delay-after-expiry': 'links' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;
 

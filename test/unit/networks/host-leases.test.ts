@@ -57,7 +57,7 @@ describe('host leases', () => {
     assert.deepEqual(leases.enter('h', 100, at(0)), { kind: 'wait', untilMs: null });
     await turn(0);
     assert.deepEqual(log.woken, ['h']);
-    assert.deepEqual(leases.enter('h', 100, at(1)), { kind: 'go' });
+    assert.deepEqual(leases.enter('h', 100, at(1)), { kind: 'go', isLeased: true });
   });
 
   it('hosts that ask together share a command', async () => {
@@ -74,7 +74,7 @@ describe('host leases', () => {
     leases.enter('h', 100, at(0));
     await turn(0, 30);
     assert.deepEqual(leases.enter('h', 100, at(79)), { kind: 'wait', untilMs: 80 });
-    assert.deepEqual(leases.enter('h', 100, at(80)), { kind: 'go' });
+    assert.deepEqual(leases.enter('h', 100, at(80)), { kind: 'go', isLeased: true });
   });
 
   it('a lease counts from before its command was sent', async () => {
@@ -101,7 +101,9 @@ describe('host leases', () => {
       const isAway = onTimeout === 'proceed';
       assert.deepEqual(log.woken, isAway ? ['h'] : []);
       for (const host of ['h', 'i']) {
-        assert.equal(leases.enter(host, 100, at(AWAY_MS)).kind, isAway ? 'go' : 'wait');
+        const entry = leases.enter(host, 100, at(AWAY_MS));
+        const wait = { kind: 'wait', untilMs: null };
+        assert.deepEqual(entry, isAway ? { kind: 'go', isLeased: false } : wait);
       }
       assert.equal(leases.mayGoOn('h', at(AWAY_MS)), isAway);
       // The Redis is back, and another network has the hosts.
@@ -183,6 +185,9 @@ describe('host leases', () => {
     assert.equal(leases.mayGoOn('h', at(LEASE_MS / 3)), false);
     log.answer = 0;
     await turn(LEASE_MS / 3 + 250);
-    assert.deepEqual(leases.enter('h', 100, at(LEASE_MS / 3 + 251)), { kind: 'go' });
+    assert.deepEqual(leases.enter('h', 100, at(LEASE_MS / 3 + 251)), {
+      kind: 'go',
+      isLeased: true,
+    });
   });
 });
