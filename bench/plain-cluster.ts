@@ -85,7 +85,7 @@ interface Launch {
   readonly report: string;
 }
 
-/** The agents of all networks. Each network begins at a host of its own. */
+/** The agents of all networks. Each network begins at hosts of its own, so that they share the work. */
 async function launchesOf(
   web: PlainWeb,
   directory: string,
@@ -101,7 +101,10 @@ async function launchesOf(
     const networks = Object.fromEntries(names.map((name) => [name, shared?.redis]));
     const dedup = { mode: 'redis', network, networks, batch: shared?.batch };
     const dataDir = network;
-    const whole = { ...config, agent: { ...config.agent, dataDir }, ...(shared && { dedup }) };
+    const own = web.addresses.filter((_, host) => host % names.length === k);
+    const seeds = own.map((address) => `http://${address}:${web.port}/`);
+    const agent = { ...config.agent, dataDir };
+    const whole = { ...config, agent, ...(shared && { dedup, seeds }) };
     fs.writeFileSync(file, JSON.stringify(whole));
     for (const { id } of config.cluster.agents) {
       launches.push({ file, id, report: path.join(directory, `${network}-${id}.json`) });
