@@ -9,7 +9,6 @@ import { AddressProofs } from '../../agent/core/membership/address-proofs.ts';
 import { Membership } from '../../agent/core/membership/membership.ts';
 import type { AgentState } from '../../agent/core/membership/overlay.ts';
 import { Whereabouts } from '../../agent/core/membership/whereabouts.ts';
-import { Replication } from '../../agent/core/replication/replication.ts';
 import { KademliaOverlay } from '../../agent/kademlia/kademlia-overlay.ts';
 import { Places } from '../../agent/kademlia/neighbourhood/known-places.ts';
 import { Neighbourhood } from '../../agent/kademlia/neighbourhood/neighbourhood.ts';
@@ -99,14 +98,6 @@ export const OVERLAY_REMOVALS = {
   'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
   /** The owner of rows that were not handed over is never looked for. */
   'withdrawn-listed': () => [replace(UnplacedHosts.prototype, 'add', () => () => {})],
-  /** Copies count as safe while no backup of the host is known. */
-  'backups-known': () => [
-    replace(Replication.prototype, 'isSafe', (was) => {
-      return function (this: Replication, host, n) {
-        return this.targets(host).length === 0 || was.call(this, host, n);
-      };
-    }),
-  ],
   // ---- rule 6
   /** An agent joins although its regions are not complete. */
   'regions-before-join': () => [replace(KademliaOverlay.prototype, 'isReady', () => () => true)],
