@@ -31,7 +31,7 @@ import { LoopDelay } from './monitor/loop-delay.ts';
 import { recordProcess, removeProcess } from './monitor/process-record.ts';
 import { SlowTurns } from './monitor/slow-turns.ts';
 import { AHEAD_MS_MAX, clockRefusal } from './monitor/start-clock.ts';
-import type { SharedNetworks } from './networks/shared-networks.ts';
+import type { SharedNetworks } from './networks/client/shared-networks.ts';
 import type { PagePipeline } from './pipeline/page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
 import { secret } from './runtime/random.ts';

@@ -5,8 +5,8 @@ import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
+import type { SharedNetworks } from '../networks/client/shared-networks.ts';
 import type { NetworkFailure } from '../networks/redis/network-failure.ts';
-import type { SharedNetworks } from '../networks/shared-networks.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { seedsOf } from './config-parts.ts';
@@ -43,7 +43,7 @@ export async function connectNetworks(
   const { dedup, name } = config;
   if (dedup.mode === 'none' || dedup.network === null) return { ok: true, networks: null };
   const { openPools } = await import('../networks/redis/redis-pools.ts');
-  const { SharedNetworks } = await import('../networks/shared-networks.ts');
+  const { SharedNetworks } = await import('../networks/client/shared-networks.ts');
   const { network, timeoutMs, onTimeout, batch, leaseMs } = dedup;
   const pools = new Map<string, Awaited<ReturnType<typeof openPools>>['pools']>();
   const close = () => {

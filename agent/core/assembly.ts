@@ -126,9 +126,12 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
   const { settings, effects } = parts;
   const joinWait = new JoinWait({ ...members, settings, effects, shutdown: crawl.shutdown });
   const quorumWait = new QuorumWait({ ...members, settings, effects, right, ...crawl });
-  const { view, events } = members;
+  const { view, events, completion, directives } = members;
   const networks = new SharedCrawl({
-    ...{ networks: parts.networks, view, events, store: parts.store, visits },
+    ...{ networks: parts.networks, view, events, store: parts.store, visits, directives },
+    ...{ routing: hosts.routing, admit: parts.admit },
+    activity: () => completion.activity(),
+    isIdle: () => hooks.isIdle(),
     isCrawling: () => crawl.shutdown.state === 'crawling',
   });
   return Object.assign(members, hosts, crawl, { joinWait, quorumWait, networks });
@@ -289,7 +292,7 @@ function assembleLimits(
 
 /** Responses, moving and requeued hosts, and how the agent ends. */
 function assembleCrawl(
-  { settings, store, effects, hostOf, admit, inScope }: CoreParts,
+  { settings, store, effects, hostOf, admit, inScope, networks }: CoreParts,
   hooks: CoreHooks,
   members: Members,
   hosts: Hosts & Limits,
@@ -334,8 +337,7 @@ function assembleCrawl(
     moves,
     routing,
     ...{ completion, directives },
-    visits,
-    aborts,
+    ...{ visits, networks, aborts },
     isIdle: () => hooks.isIdle(),
   });
   const operator = new Operator({

@@ -128,7 +128,7 @@ export class Peer {
   async #checkCentre(now: Instant): Promise<void> {
     const pauseMs = Math.min(this.#p.settings.timeoutMs, this.#p.settings.leaseMs / 6);
     if (now.mono - this.#checkedAtMs < pauseMs) return;
-    const hasCentre = await this.#pools.hasCentre();
+    const { hasCentre } = await this.#pools.presence();
     this.#checkedAtMs = now.mono;
     this.#absentSinceMs = hasCentre ? null : (this.#absentSinceMs ?? now.mono);
   }

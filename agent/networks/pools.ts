@@ -63,7 +63,22 @@ export interface HostRelease {
   readonly grant: string;
 }
 
-/** Of other networks only `ask`, `marksOf`, `hasCentre` and the host leases are used. */
+/** A URL with what the network that found it knows of it. */
+export interface GivenUrl {
+  readonly url: string;
+  readonly depth: number;
+  readonly referrer?: string;
+  readonly sitemap?: boolean;
+}
+
+/** Whether a network is there, and at rest. */
+export interface Presence {
+  readonly hasCentre: boolean;
+  /** `rest ...` or `work ...`; empty: it has none. */
+  readonly mark: string;
+}
+
+/** Of other networks only `ask`, `marksOf`, `presence`, `mark`, `give` and the host leases are used. */
 export interface Pools {
   submit(frame: Frame): Promise<void>;
   /** Centre: the frames that are not acknowledged, oldest first. */
@@ -105,7 +120,16 @@ export interface Pools {
   /** Takes or renews the role of the centre. False: another token has it. */
   lead(token: string, leaseMs: number): Promise<boolean>;
   resign(token: string): Promise<void>;
-  hasCentre(): Promise<boolean>;
+  presence(): Promise<Presence>;
+  /** Changes the mark if it is `before`, but not to rest if gifts wait. Returns the mark after it. */
+  mark(before: string, after: string): Promise<string>;
+  /** Adds a gift, and sets the mark. */
+  give(urls: readonly GivenUrl[], mark: string): Promise<void>;
+  gifts(
+    max: number,
+  ): Promise<readonly { readonly id: string; readonly urls: readonly GivenUrl[] }[]>;
+  /** Removes these gifts, and sets the mark. */
+  received(ids: readonly string[], mark: string): Promise<void>;
   /** The agents that have filled the pools; null: they are filled. */
   filledBy(): Promise<readonly string[] | null>;
   addFilled(agent: string): Promise<void>;

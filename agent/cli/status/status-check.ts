@@ -68,6 +68,7 @@ const networks = having({
   reporter: having({ unreported: duration, isFilling: flag }),
   centre: nullable((value) => (isRecord(value) ? null : ': not an object')),
   leases: having(named('held', 'waiting')),
+  awaited: absentOr(list(id, NETWORKS_MAX)),
   failures: list(having({ network: id, message: reason, forMs: duration }), NETWORKS_MAX),
 });
 

@@ -24,7 +24,7 @@ export function networksText(
   const columns = NUMBERS.map((title) => ({ title, align: 'right' as const }));
   const table = renderTable([{ title: 'agent' }, ...columns], shared.map(rowOf));
   const line = printable(`network ${first.networks.network}; centre: ${who}`);
-  return [line, table, ...failureLines(shared)].join('\n');
+  return [line, table, ...awaitedLines(shared), ...failureLines(shared)].join('\n');
 }
 
 function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): string[] {
@@ -37,6 +37,12 @@ function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): strin
     `${count(leases.held)}/${count(leases.held + leases.waiting)}`,
     reporter.isFilling ? 'filling' : count(reporter.unreported),
   ];
+}
+
+/** The agents know of the end of their cluster at different times. */
+function awaitedLines(shared: readonly Shared[]): string[] {
+  const names = [...new Set(shared.flatMap(({ networks }) => networks.awaited ?? []))];
+  return names.length === 0 ? [] : [printable(`complete; waits for ${names.sort().join(', ')}`)];
 }
 
 /** The error of the agent to which the Redis of a network has not answered for the longest time. */

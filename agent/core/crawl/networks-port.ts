@@ -2,7 +2,7 @@
 // `agent/networks` implements. Absent: this crawl is not shared.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
-import type { Host } from '../protocol/messages.ts';
+import type { Host, UrlItem } from '../protocol/messages.ts';
 
 /** `isFinal`: the other network has finished the page; else it has only claimed the URL. */
 export type Verdict =
@@ -24,6 +24,14 @@ export interface NetworksCalls {
   hasWork(host: Host): boolean;
   /** This agent has no other work than to wait for other networks. */
   isIdle(): boolean;
+  /** This agent has nothing to do, to send or to wait for. */
+  isDone(): boolean;
+  /** Hosts that wait for a visit; none if this agent has few URLs, or does not crawl. */
+  spareHosts(): readonly Host[];
+  /** URLs that another network gives: they are new here. */
+  accept(urls: readonly UrlItem[]): void;
+  /** Ends the idle period of this agent: the cluster must complete anew. */
+  activity(): void;
 }
 
 /** The Redis of a network does not answer. `message`: the last error, with its remedy. */
@@ -64,6 +72,10 @@ export interface NetworksStatus {
     readonly lost: number;
     readonly errors: number;
   };
+  /** URLs given to other networks, and received from them. */
+  readonly gifts?: { readonly given: number; readonly received: number };
+  /** The cluster is complete, and waits for these networks. */
+  readonly awaited?: readonly string[];
   /** The networks whose Redis does not answer this agent now. */
   readonly failures: readonly RedisFailure[];
 }
@@ -81,6 +93,8 @@ export interface Networks extends SharedHosts {
   pump(now: Instant, isCentre: boolean): void;
   /** Nothing is to be sent, and no verdict is awaited. */
   readonly isQuiet: boolean;
+  /** Called in each turn while the cluster is complete: whether no network can give it work. */
+  mayEnd(): boolean;
   /** The networks whose Redis does not answer this agent now. */
   failures(now: Instant): readonly RedisFailure[];
   /** Whether an open request to the host may continue. */

@@ -3,22 +3,35 @@
 // networks it does nothing.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Routing } from '../exchange/routing.ts';
 import type { View } from '../membership/view.ts';
-import type { Store } from '../protocol/core-store.ts';
+import type { SkipReason, Store } from '../protocol/core-store.ts';
+import type { Directives } from '../protocol/directives.ts';
 import type { EventLog } from '../protocol/event-log.ts';
-import type { Host } from '../protocol/messages.ts';
+import type { Host, UrlItem } from '../protocol/messages.ts';
 import type { Part } from '../protocol/part.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import { centreName, type Networks } from './networks-port.ts';
+
+/** An agent with fewer queued URLs gives none to another network. */
+const SPARE_URLS_MIN = 20;
 
 interface SharedCrawlParts {
   readonly networks: Networks | undefined;
   readonly view: Pick<View, 'joined' | 'owns'>;
   readonly events: Pick<EventLog, 'record'>;
-  readonly store: Pick<Store, 'hasUrlFor'>;
+  readonly store: Pick<Store, 'hasUrlFor' | 'owned'>;
+  readonly directives: Pick<Directives, 'paused'>;
+  readonly routing: Pick<Routing, 'route'>;
+  /** Why a URL is not queued; null: it is queued. */
+  readonly admit: (item: UrlItem) => SkipReason | null;
+  /** This agent has nothing to do, to send or to wait for. */
+  readonly isIdle: () => boolean;
+  /** Ends the idle period of this agent. */
+  readonly activity: () => void;
   /** False: this agent is about to exit, and gives the role of the centre up. */
   readonly isCrawling: () => boolean;
-  readonly visits: Pick<Visits, 'wake' | 'isOpen' | 'waitsForNetworks'>;
+  readonly visits: Pick<Visits, 'wake' | 'isOpen' | 'waitsForNetworks' | 'waiting'>;
 }
 
 export class SharedCrawl implements Part {
@@ -29,18 +42,34 @@ export class SharedCrawl implements Part {
 
   constructor(parts: SharedCrawlParts) {
     this.#p = parts;
-    const { networks, visits } = parts;
+    const { networks, visits, activity, isIdle } = parts;
     this.#name = networks ? centreName(networks.network) : '';
     networks?.begin({
       wake: (host) => visits.wake(host),
       hasWork: (host) => this.#hasWork(host),
       isIdle: () => visits.waitsForNetworks(),
+      isDone: isIdle,
+      activity,
+      spareHosts: () => this.#spareHosts(),
+      accept: (urls) => this.#accept(urls),
     });
   }
 
   #hasWork(host: Host): boolean {
     const { view, visits, store } = this.#p;
     return visits.isOpen(host) || (view.owns(host) && store.hasUrlFor(host));
+  }
+
+  #spareHosts(): readonly Host[] {
+    const { view, store, visits, directives, isCrawling } = this.#p;
+    if (directives.paused || !isCrawling() || store.owned().queued < SPARE_URLS_MIN) return [];
+    return visits.waiting().filter((host) => view.owns(host) && store.hasUrlFor(host));
+  }
+
+  /** What the config of this network refuses stays unknown here, and returns to the giver. */
+  #accept(urls: readonly UrlItem[]): void {
+    const { routing, admit } = this.#p;
+    routing.route(urls.filter((item) => admit(item) === null));
   }
 
   mayGoOn(host: Host, now: Instant): boolean {

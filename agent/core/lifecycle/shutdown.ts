@@ -4,6 +4,7 @@
 
 import type { FailureDetector } from '../../../failure-detector/detector.ts';
 import type { Instant } from '../../../failure-detector/instant.ts';
+import type { Networks } from '../crawl/networks-port.ts';
 import type { Routing } from '../exchange/routing.ts';
 import type { HandOff } from '../hand-off/hand-off.ts';
 import type { Outbound } from '../membership/outbound.ts';
@@ -54,6 +55,8 @@ interface ShutdownParts {
   /** This agent has joined and has nothing to do, to send or to wait for. */
   readonly isIdle: () => boolean;
   readonly aborts: Pick<Aborts, 'abort'>;
+  /** Other networks that crawl the same URLs; absent: there are none. */
+  readonly networks: Pick<Networks, 'mayEnd'> | undefined;
 }
 
 export class Shutdown implements Part {
@@ -117,8 +120,9 @@ export class Shutdown implements Part {
   // ---- complete
 
   #tryComplete(now: Instant): void {
-    const { completion, isIdle, outbound, view, store, events, settings } = this.#p;
+    const { completion, isIdle, outbound, networks, view, store, events, settings } = this.#p;
     if (!completion.isComplete(isIdle(), outbound.inc)) return;
+    if (networks?.mayEnd() === false) return;
     this.#state = { kind: 'complete', since: now.mono };
     this.#membersAtEnd = completion.members;
     const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();

@@ -90,6 +90,8 @@ export interface Visits {
   robotsReported(host: Host, origin: string, result: RobotsResult, now: Instant): void;
   /** Why the host waits; undefined: it does not, or that is not in memory. */
   waitOf(host: Host): Wait | undefined;
+  /** Some hosts that have no open request, and wait for nothing but their turn or delay. */
+  waiting(): readonly Host[];
   isOpen(host: Host): boolean;
   /** The open requests. */
   open(): Iterable<{ readonly id: number; readonly host: Host }>;

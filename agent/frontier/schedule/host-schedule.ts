@@ -138,6 +138,16 @@ export class HostSchedule {
     return this.#waiting.has(host);
   }
 
+  /** Hosts that wait for a place or for their delay, among the first in memory. */
+  waiting(): Host[] {
+    const hosts: Host[] = [];
+    for (const [host, wait] of this.#waiting.entries().take(LOOKS_MAX)) {
+      const isDelayed = wait.kind === 'time' && wait.why === 'delay';
+      if (isDelayed || wait.kind === 'new' || wait.kind === 'back') hosts.push(host);
+    }
+    return hosts;
+  }
+
   /** Undefined: the host does not wait, or is not in memory. */
   waitOf(host: Host): Wait | undefined {
     return this.#waiting.get(host);

@@ -167,6 +167,11 @@ export class Visits implements VisitsPort {
     return visit?.open ? undefined : (visit?.wait ?? this.#schedule.waitOf(host));
   }
 
+  waiting(): readonly Host[] {
+    const visited = [...this.#visits.values()].filter(({ open }) => !open);
+    return [...visited.map(({ record }) => record.host), ...this.#schedule.waiting()];
+  }
+
   isOpen(host: Host): boolean {
     return this.#visits.get(host)?.open != null;
   }

@@ -1,11 +1,13 @@
 // Frames and verdicts as fields of streams and hashes: JSON in one field. Other programs can write
 // to the same Redis, so what is read is checked; what is no frame counts as absent.
 
-import type { Frame, VerdictFrame } from '../pools.ts';
+import type { Frame, GivenUrl, VerdictFrame } from '../pools.ts';
 import { isDigest } from './pool-keys.ts';
 
 /** As in `dedup.batch`. */
 export const frameDigestsMax = 10_000;
+const giftUrlsMax = 1000;
+const urlLengthMax = 10_000;
 /** Characters of numbers and names. */
 const nameLengthMax = 400;
 
@@ -41,6 +43,24 @@ export function readVerdict(text: string): VerdictFrame | null {
   if (!isName(number) || !isList(owners) || typeof isPartial !== 'boolean') return null;
   if (typeof finals !== 'string' || finals.length !== owners.length) return null;
   return /^[01]*$/.test(finals) ? (value as unknown as VerdictFrame) : null;
+}
+
+/** @returns the URLs of a gift that have the right form */
+export function readGift(text: string): GivenUrl[] {
+  const list = parsed(`{"urls":${text}}`)?.urls;
+  if (!Array.isArray(list)) return [];
+  return list.slice(0, giftUrlsMax).flatMap((one: unknown) => {
+    if (typeof one !== 'object' || one === null) return [];
+    const { url, depth, referrer, sitemap } = one as Record<string, unknown>;
+    if (!isUrl(url) || !Number.isSafeInteger(depth) || (depth as number) < 0) return [];
+    const found = { url: url as string, depth: depth as number };
+    const more = isUrl(referrer) ? { referrer: referrer as string } : {};
+    return [{ ...found, ...more, ...(sitemap === true && { sitemap }) }];
+  });
+}
+
+function isUrl(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= urlLengthMax;
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> | null {

@@ -30,6 +30,8 @@ export class PoolKeys {
   readonly distReducePool: string;
   readonly inbox: string;
   readonly centre: string;
+  readonly mark: string;
+  readonly gifts: string;
   readonly filled: string;
   readonly filledBy: string;
   /** The server process that the network used last. */
@@ -50,6 +52,8 @@ export class PoolKeys {
     this.distReducePool = this.#key('dist_reduce_pool');
     this.inbox = this.#key('inbox');
     this.centre = this.#key('centre');
+    this.mark = this.#key('mark');
+    this.gifts = this.#key('gifts');
     this.filled = this.#key('filled');
     this.filledBy = this.#key('filled_by');
   }

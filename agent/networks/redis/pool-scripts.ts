@@ -32,7 +32,7 @@ return 1`,
 );
 
 /**
- * KEYS: centre local_reduce_pool dist_reduce_pool SHARDS.
+ * KEYS: centre local_reduce_pool dist_reduce_pool mark SHARDS. It ends the rest.
  * ARGV: token ttl number frame isFirst isLast marks DIGESTS. `marks` are those of the parts before;
  * until the last part local_reduce_pool has the marks so far, which a repetition finds. The frame's
  * JSON ends with empty marks, to which those of all parts are added.
@@ -44,14 +44,17 @@ if ARGV[5] == '1' then
   local kept = redis.call('HGET', KEYS[3], ARGV[3])
   if kept then return kept end
 end
+if string.sub(redis.call('GET', KEYS[4]) or '', 1, 4) == 'rest' then
+  redis.call('SET', KEYS[4], 'work ' .. ARGV[3], 'PX', ARGV[2])
+end
 local count = (#ARGV - 7) / 2
 local known = redis.call('HGET', KEYS[2], ARGV[3]) or ''
 local found = string.sub(known, #ARGV[7] + 1, #ARGV[7] + count)
 if #found < count then
   local marks = {}
   for i = 8, #ARGV, 2 do
-    local finish = KEYS[4 + 2 * ARGV[i + 1]]
-    local task = KEYS[5 + 2 * ARGV[i + 1]]
+    local finish = KEYS[5 + 2 * ARGV[i + 1]]
+    local task = KEYS[6 + 2 * ARGV[i + 1]]
     if redis.call('SISMEMBER', finish, ARGV[i]) == 1 then
       marks[#marks + 1] = 'f'
     elseif redis.call('SADD', task, ARGV[i]) == 1 then
@@ -61,7 +64,7 @@ if #found < count then
     end
   end
   found = table.concat(marks)
-  for k = 4, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
+  for k = 5, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
   if ARGV[6] ~= '1' then
     redis.call('HSET', KEYS[2], ARGV[3], ARGV[7] .. found)
     redis.call('PEXPIRE', KEYS[2], ARGV[2])
@@ -113,16 +116,17 @@ end
 return 1`,
 );
 
-/** KEYS: filled SHARDS. ARGV: DIGESTS. */
+/** KEYS: filled mark SHARDS. ARGV: DIGESTS. At rest, nothing is claimed. */
 export const marks = script(
   'marks',
   `if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+local rests = string.sub(redis.call('GET', KEYS[2]) or '', 1, 4) == 'rest'
 local marks = {}
 for i = 1, #ARGV, 2 do
-  local k = 2 + 2 * ARGV[i + 1]
+  local k = 3 + 2 * ARGV[i + 1]
   if redis.call('SISMEMBER', KEYS[k], ARGV[i]) == 1 then
     marks[#marks + 1] = 'f'
-  elseif redis.call('SISMEMBER', KEYS[k + 1], ARGV[i]) == 1 then
+  elseif not rests and redis.call('SISMEMBER', KEYS[k + 1], ARGV[i]) == 1 then
     marks[#marks + 1] = 'q'
   else
     marks[#marks + 1] = '0'
@@ -200,6 +204,33 @@ return 1`,
 export const resign = script(
   'resign',
   `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1`,
+);
+
+/** KEYS: mark gifts. ARGV: before after ttl. While gifts wait, it is not set to rest. */
+export const mark = script(
+  'mark',
+  `local found = redis.call('GET', KEYS[1]) or ''
+if found ~= ARGV[1] then return found end
+if string.sub(ARGV[2], 1, 4) == 'rest' and redis.call('XLEN', KEYS[2]) > 0 then return found end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return ARGV[2]`,
+);
+
+/** KEYS: mark gifts. ARGV: mark ttl lengthMax gift. */
+export const give = script(
+  'give',
+  `redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'g', ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+);
+
+/** KEYS: mark gifts. ARGV: mark ttl IDS. */
+export const received = script(
+  'received',
+  `for i = 3, #ARGV do redis.call('XDEL', KEYS[2], ARGV[i]) end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`,
 );
 

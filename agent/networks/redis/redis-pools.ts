@@ -10,6 +10,7 @@ import type {
   Digest,
   Entry,
   Frame,
+  GivenUrl,
   HostAsk,
   HostGrant,
   HostRelease,
@@ -17,7 +18,14 @@ import type {
   VerdictFrame,
 } from '../pools.ts';
 import { loadClientLibrary } from './client-library.ts';
-import { frameDigestsMax, frameText, readFrame, readVerdict, verdictText } from './frame-codec.ts';
+import {
+  frameDigestsMax,
+  frameText,
+  readFrame,
+  readGift,
+  readVerdict,
+  verdictText,
+} from './frame-codec.ts';
 import * as leases from './lease-scripts.ts';
 import { isDigest, PoolKeys, shardOf, shardsMax } from './pool-keys.ts';
 import * as scripts from './pool-scripts.ts';
@@ -45,6 +53,8 @@ const touchMs = dayMs / 24;
 const leaseKeyMsMin = dayMs;
 /** Frames that wait in a stream. Agents send those that are lost again. */
 const streamLengthMax = 10_000;
+/** Gifts that are lost return to the giver. */
+const giftsLengthMax = 100;
 /** Entries, ids or hosts of one call. */
 const listLengthMax = 10_000;
 /** Frames of one HSCAN. */
@@ -123,13 +133,13 @@ export class RedisPools implements Pools {
 
   async claim(token: string, frame: Frame): Promise<string | null> {
     assert(frame.digests.length > 0);
-    const { centre, localReducePool, distReducePool } = this.#keys;
+    const { centre, localReducePool, distReducePool, mark } = this.#keys;
     const parts = this.#partsOf(frame.digests);
     let marks = '';
     for (const [k, part] of parts.entries()) {
       const reply = await this.link.run(
         scripts.claim,
-        [centre, localReducePool, distReducePool, ...part.keys],
+        [centre, localReducePool, distReducePool, mark, ...part.keys],
         [
           ...[token, unusedMsMax, frame.number, frameText({ ...frame, marks: '' })],
           ...[k === 0 ? 1 : 0, k === parts.length - 1 ? 1 : 0, marks, ...part.args],
@@ -226,7 +236,8 @@ export class RedisPools implements Pools {
     await this.#touch();
     let marks = '';
     for (const { keys, args } of this.#partsOf(digests)) {
-      const reply = await this.link.run(scripts.marks, [this.#keys.filled, ...keys], args);
+      const { filled, mark } = this.#keys;
+      const reply = await this.link.run(scripts.marks, [filled, mark, ...keys], args);
       if (reply === null) return null;
       marks += String(reply);
     }
@@ -242,8 +253,35 @@ export class RedisPools implements Pools {
     await this.link.run(scripts.resign, [this.#keys.centre], [token]);
   }
 
-  async hasCentre(): Promise<boolean> {
-    return (await this.link.call(['EXISTS', this.#keys.centre])) === 1;
+  async presence() {
+    const { centre, mark } = this.#keys;
+    const [token, found] = (await this.link.call(['MGET', centre, mark])) as (string | null)[];
+    return { hasCentre: token !== null, mark: found ?? '' };
+  }
+
+  async mark(before: string, after: string): Promise<string> {
+    const args = [before, after, unusedMsMax];
+    const { mark, gifts } = this.#keys;
+    return String(await this.link.run(scripts.mark, [mark, gifts], args));
+  }
+
+  async give(urls: readonly GivenUrl[], mark: string): Promise<void> {
+    const args = [mark, unusedMsMax, giftsLengthMax, JSON.stringify(urls)];
+    await this.link.run(scripts.give, [this.#keys.mark, this.#keys.gifts], args);
+  }
+
+  async gifts(max: number) {
+    const count = String(bounded(max));
+    const reply = await this.link.call(['XRANGE', this.#keys.gifts, '-', '+', 'COUNT', count]);
+    return (reply as [string, string[]][]).map(([id, fields]) => {
+      return { id, urls: readGift(fields[1] ?? '') };
+    });
+  }
+
+  async received(ids: readonly string[], mark: string): Promise<void> {
+    assert(ids.every((id) => streamId.test(id)));
+    const args = [mark, unusedMsMax, ...ids];
+    await this.link.run(scripts.received, [this.#keys.mark, this.#keys.gifts], args);
   }
 
   async filledBy(): Promise<readonly string[] | null> {

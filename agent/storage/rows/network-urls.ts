@@ -5,7 +5,8 @@
 import { identityOf, splitIdentity } from '../../url/url-key.ts';
 import type { Connection } from '../encoding/connection.ts';
 import { ASKING, CLAIMED_ELSEWHERE, COPIED } from '../encoding/network-places.ts';
-import { hostNumberOf, hostOfId, idRangeOf, type UrlIds } from '../encoding/url-ids.ts';
+import { longUrl } from '../encoding/page-columns.ts';
+import { hostNumberOf, hostOfId, idRangeOf, referrerOf, type UrlIds } from '../encoding/url-ids.ts';
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 
 /** A settled page, or a URL that was given up unfetched. */
@@ -71,13 +72,19 @@ export class NetworkUrls {
 
   /** The first URLs that wait for a verdict. */
   more(max: number): string[] {
-    return this.#named(this.#s.waiting.all(ASKING, 0, max));
+    return this.#waiting(ASKING, 0, max);
   }
 
   /** URLs that other networks have claimed and not finished, after `after`. */
   elsewhere(after: string | null, max: number): string[] {
     const from = after === null ? 0 : this.#idOf(after) + 1;
-    return this.#named(this.#s.waiting.all(CLAIMED_ELSEWHERE, from, max));
+    return this.#waiting(CLAIMED_ELSEWHERE, from, max);
+  }
+
+  #waiting(place: number, from: number, max: number): string[] {
+    // This turn may have changed which hosts are this agent's.
+    this.#hosts.flush();
+    return this.#named(this.#s.waiting.all(place, from, max));
   }
 
   #named(rows: readonly NamedRow[]): string[] {
@@ -105,6 +112,20 @@ export class NetworkUrls {
   /** False, without effect, if the URL has a verdict. */
   postpone(identity: string, network: string): boolean {
     return this.#s.place.run(CLAIMED_ELSEWHERE, network, this.#idOf(identity)).changes > 0;
+  }
+
+  /** Queued URLs of a host become claimed by another network, which takes them over. */
+  give(host: string, network: string, max: number) {
+    const row = this.#hosts.find(host);
+    if (row === undefined || row.owned === 0) return [];
+    return this.#s.plain.all(row.number, max).map(({ id, key, depth, referrer, sitemap }) => {
+      this.#s.give.run(network, id);
+      return {
+        ...{ url: identityOf(host, key), depth },
+        ...(referrer !== null && { referrer: longUrl(referrer, host) }),
+        ...(sitemap > 0 && { sitemap: true }),
+      };
+    });
   }
 
   /** The URL is settled here. Pages that other networks have are not reported. */
@@ -171,6 +192,17 @@ function statements(db: Connection) {
     place: db.prepare<[number, string | null, number]>(
       `UPDATE urls SET not_before = ?, reason = ?
        WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
+    ),
+    plain: db.prepare<
+      [number, number],
+      NamedRow & { depth: number; referrer: string | null; sitemap: number }
+    >(
+      `SELECT id, key, depth, ${referrerOf('u')} AS referrer, sitemap FROM urls u
+       WHERE ${hostOfId('id')} = ? + 0 AND state = 0 AND not_before = 0
+       AND attempts = 0 AND again = 0 AND fetch_url IS NULL ORDER BY depth, found LIMIT ?`,
+    ),
+    give: db.prepare<[string, number]>(
+      `UPDATE urls SET not_before = ${CLAIMED_ELSEWHERE}, reason = ? WHERE id = ? AND state = 0`,
     ),
     report: db.prepare<[number], { key: string; state: number }>(
       `${REPORT} id = ? AND ${IS_OWN} RETURNING

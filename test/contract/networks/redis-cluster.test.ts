@@ -69,7 +69,7 @@ describe('pools in a Redis Cluster', { skip: withoutRedis }, async () => {
         hosts.map((each) => ({ ...each, grant: 'g' })),
       );
       await pools.resign('t');
-      assert.equal(await pools.hasCentre(), false);
+      assert.equal((await pools.presence()).hasCentre, false);
       // Agents that are connected through other nodes see the same.
       const direct = await connected({ url: cluster.nodes[(by + 1) % 3]!.url(), crawl });
       assert.equal(await direct.marksOf(list), marks);
@@ -132,7 +132,7 @@ describe('pools in a Redis Cluster', { skip: withoutRedis }, async () => {
     await reconnected(pools);
     assert.equal(await pools.marksOf(list), null);
     assert.deepEqual(await pools.openFrames(), []);
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
     await pools.setFilled();
     assert.equal(await pools.marksOf(list), 'f'.repeat(600) + '0'.repeat(600));
   });

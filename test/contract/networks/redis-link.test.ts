@@ -117,7 +117,7 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     assert.match(failure.message, /ECONNREFUSED$/);
     await server.start();
     await reconnected(pools);
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
   });
 
   test('an answer that comes late fails its command, and is not taken for another', async () => {
@@ -161,7 +161,7 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     const proxy = await DelayingProxy.before(server.port);
     const pools = await connected({ url: proxy.url() });
     proxy.hold();
-    const works = Array.from({ length: 1100 }, () => failureOf(pools.hasCentre()));
+    const works = Array.from({ length: 1100 }, () => failureOf(pools.presence()));
     const full = await Promise.all(works.slice(1000));
     assert.match(full[0]!.message, /1000 commands wait for answers$/);
     proxy.cut();
@@ -169,7 +169,7 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     assert.match(rest[0]!.message, /the connection was closed/);
     proxy.release();
     await reconnected(pools);
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
   });
 
   test('a server that is stopped fails the attempt in time', async () => {
@@ -252,7 +252,7 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
       await reconnected(pools);
       assert.equal(await pools.marksOf(list), null);
       assert.deepEqual(await pools.filledBy(), []);
-      assert.equal(await pools.hasCentre(), false);
+      assert.equal((await pools.presence()).hasCentre, false);
       await pools.finish([list[0]!]);
     }
     await pools.setFilled();
@@ -266,7 +266,7 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     const failure = await failureOf(pools.submit(frameOf('n', digests(1))));
     assert.equal(failure.code, 'failed');
     assert.match(failure.message, /memory is full; raise maxmemory/);
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
     await pools.link.call(['CONFIG', 'SET', 'maxmemory', '100mb']);
     await pools.submit(frameOf('n', digests(1)));
   });
@@ -274,13 +274,13 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
   test('closed pools fail at once, and connect no more', async () => {
     const server = await RedisProcess.start();
     const pools = await connected({ url: server.url() });
-    const work = failureOf(pools.hasCentre());
+    const work = failureOf(pools.presence());
     pools.close();
     assert.match((await work).message, /closed$/);
-    assert.match((await failureOf(pools.hasCentre())).message, /closed$/);
+    assert.match((await failureOf(pools.presence())).message, /closed$/);
     const { pools: early, ready } = await opened({ url: server.url() });
     early.close();
     await failureOf(ready);
-    assert.match((await failureOf(early.hasCentre())).message, /closed$/);
+    assert.match((await failureOf(early.presence())).message, /closed$/);
   });
 });

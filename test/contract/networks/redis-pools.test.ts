@@ -242,11 +242,11 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
       await connected({ url: server.url(), crawl: `crawl ${crawls}` }),
     ];
     const list = digests(2);
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
     const got = await Promise.all([pools.lead('a1.1', 60_000), other.lead('a2.1', 60_000)]);
     assert.equal(got.filter(Boolean).length, 1);
     const [token, wrong] = got[0] ? ['a1.1', 'a2.1'] : ['a2.1', 'a1.1'];
-    assert.equal(await pools.hasCentre(), true);
+    assert.equal((await pools.presence()).hasCentre, true);
     assert.equal(await pools.claim(wrong!, frameOf('n', list)), null);
     assert.equal(await pools.marksOf(list), '00');
     assert.equal(await pools.claim(token!, frameOf('n', list)), '00');
@@ -258,14 +258,50 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await other.resign(wrong!);
     assert.equal(await other.lead(wrong!, 60_000), false);
     await pools.resign(token!);
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
     assert.equal(await other.lead(wrong!, 60_000), true);
+  });
+
+  test('the mark changes only from the one that is known, and a claim ends the rest', async () => {
+    const pools = await newPools();
+    const [first, second] = [digests(1), digests(2).slice(1)];
+    const markOf = async () => (await pools.presence()).mark;
+    assert.equal(await markOf(), '');
+    assert.equal(await pools.mark('', 'work 1'), 'work 1');
+    assert.equal(await pools.mark('', 'rest 1'), 'work 1');
+    await pools.lead('t', 60_000);
+    await pools.claim('t', frameOf('n1', first));
+    assert.equal(await markOf(), 'work 1');
+    assert.equal(await pools.mark('work 1', 'rest 1'), 'rest 1');
+    await pools.setFilled();
+    assert.equal(await pools.marksOf(first), '0', 'a claim of a network at rest is void');
+    await pools.claim('t', frameOf('n2', second));
+    assert.equal(await markOf(), 'work n2');
+    assert.equal(await pools.marksOf(second), 'q');
+  });
+
+  test('gifts are kept until they are received, and forbid rest', async () => {
+    const pools = await newPools();
+    const urls = [{ url: 'http://a/', depth: 1, referrer: 'http://b/', sitemap: true }];
+    await pools.give(urls, 'work gift 1');
+    await pools.give([{ url: 'http://c/', depth: 0 }], 'work gift 2');
+    assert.equal(await pools.mark('work gift 2', 'rest 1'), 'work gift 2');
+    const gifts = await pools.gifts(9);
+    assert.deepEqual(
+      gifts.map((gift) => gift.urls),
+      [urls, [{ url: 'http://c/', depth: 0 }]],
+    );
+    assert.deepEqual(await pools.gifts(1), gifts.slice(0, 1));
+    await pools.received([gifts[0]!.id], 'work received 1');
+    assert.equal(await pools.mark('work received 1', 'rest 2'), 'work received 1');
+    await pools.received([gifts[1]!.id], 'work received 2');
+    assert.equal(await pools.mark('work received 2', 'rest 3'), 'rest 3');
   });
 
   test('the role of a centre that fails ends by itself', async () => {
     const pools = await newPools();
     await pools.lead('a1.1', 5);
-    while (await pools.hasCentre()) await pools.link.call(['PING']);
+    while ((await pools.presence()).hasCentre) await pools.link.call(['PING']);
     assert.equal(await pools.claim('a1.1', frameOf('n', digests(1))), null);
     assert.equal(await pools.lead('a2.1', 60_000), true);
   });

@@ -29,7 +29,7 @@ async function refusal(choice: PoolsChoice, code = 'refused'): Promise<string> {
   assert.equal(failure.code, code, failure.message);
   assert.doesNotMatch(`${failure.stack} ${JSON.stringify(failure)}`, /s3cret/);
   // Commands say the same.
-  await assert.rejects(pools.hasCentre(), { message: failure.message });
+  await assert.rejects(pools.presence(), { message: failure.message });
   pools.close();
   return failure.message;
 }
@@ -135,7 +135,7 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
       /the password or the user is wrong; set/,
     );
     const pools = await connected({ url, environment });
-    assert.equal(await pools.hasCentre(), false);
+    assert.equal((await pools.presence()).hasCentre, false);
   });
 
   test('a password may be in a file, and belong to a user of the ACL', async () => {

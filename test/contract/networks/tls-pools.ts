@@ -12,7 +12,7 @@ const { pools, ready } = await openPools({
 });
 try {
   await ready;
-  process.stdout.write(`centre: ${await pools.hasCentre()}\n`);
+  process.stdout.write(`centre: ${(await pools.presence()).hasCentre}\n`);
 } catch (error) {
   process.stdout.write(`${(error as Error).message}\n`);
 } finally {

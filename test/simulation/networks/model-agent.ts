@@ -2,9 +2,9 @@
 // by its network, as copies are, so another agent can take them over.
 
 import { createHash } from 'node:crypto';
-import { NetworkClient } from '../../../agent/networks/network-client.ts';
+import { NetworkClient } from '../../../agent/networks/client/network-client.ts';
 import type { NetworkSettings } from '../../../agent/networks/network-settings.ts';
-import type { Pools } from '../../../agent/networks/pools.ts';
+import type { GivenUrl, Pools } from '../../../agent/networks/pools.ts';
 import type { Filling, Report } from '../../../agent/networks/reporter.ts';
 import type { Verdict } from '../../../agent/networks/submitter.ts';
 import type { Random } from '../random.ts';
@@ -19,6 +19,9 @@ export function sha256(text: string): Uint8Array {
 
 /** A turn comes at least this often. */
 const TURN_MS = 250;
+
+/** The states of a page that is not settled. */
+const WORK = new Set(['waiting', 'queued', 'open', 'elsewhere']);
 
 interface Visit {
   readonly row: Row;
@@ -43,14 +46,20 @@ export class ModelAgent {
   readonly #p: ModelAgentParts;
   readonly #visits = new Map<string, Visit>();
   readonly #entered = new Set<string>();
+  readonly network: ModelNetwork;
   readonly errors: string[] = [];
   isRunning = true;
+  /** Counts idle periods: work ends one. */
+  period = 0;
+  /** The period that the completion of the network covers. */
+  completed: number | null = null;
   #turnAtMs = Infinity;
 
   constructor(parts: ModelAgentParts) {
     this.#p = parts;
     this.id = parts.id;
     const { network, settings, pools } = parts;
+    this.network = network;
     this.client = new NetworkClient({
       ...{ settings, pools, sha256, agent: parts.id, token: `${parts.id}.${parts.incarnation}` },
       wake: () => this.turnIn(0),
@@ -60,6 +69,8 @@ export class ModelAgent {
       isCentreWanted: () => this.isRunning && network.centre() === this.id && !network.isOver,
       members: () => ({ agents: network.view, isPartial: false }),
       wakeHost: () => this.turnIn(0),
+      isDone: () => this.isDone(),
+      activity: () => void this.period++,
       store: {
         more: (max) => this.#rows((row) => row.state === 'waiting', null, max),
         elsewhere: (after, max) => this.#rows((row) => row.state === 'elsewhere', after, max),
@@ -68,6 +79,11 @@ export class ModelAgent {
         unreported: (max) => this.#unreported(max),
         reported: (reports) => this.#reported(reports),
         fill: (from, max) => this.#fill(from, max),
+        spareHosts: () => this.#spareHosts(),
+        give: (host, other, max) => this.give(host, other, max),
+        accept: (urls) => {
+          for (const { url } of urls) if (!network.refuses(hostOf(url))) network.discover(url);
+        },
       },
     });
     this.turnIn(0);
@@ -112,6 +128,20 @@ export class ModelAgent {
     return true;
   }
 
+  isDone(): boolean {
+    for (const host of this.#hosts()) {
+      for (const { state, unreported } of this.#p.network.rowsOf(host)) {
+        if (WORK.has(state) || unreported !== null) return false;
+      }
+    }
+    return this.client.isQuiet;
+  }
+
+  /** The network was complete at a moment of this idle period. */
+  get isComplete(): boolean {
+    return this.isRunning && this.completed === this.period && this.isDone();
+  }
+
   *#hosts(): Generator<string> {
     for (const host of this.#p.network.hosts()) {
       if (this.#p.network.owner(host) === this.id) yield host;
@@ -121,8 +151,10 @@ export class ModelAgent {
   #turn(): void {
     this.#turnAtMs = Infinity;
     if (!this.isRunning) return;
-    const { time } = this.#p;
+    const { time, network } = this.#p;
+    if (!this.isDone()) this.period++;
     this.client.pump(time.now);
+    if (this.isComplete && this.client.mayEnd()) network.end();
     for (const visit of this.#visits.values()) {
       const host = hostOf(visit.row.page);
       if (!this.client.mayGoOn(host, time.now)) this.#abort(visit);
@@ -185,6 +217,21 @@ export class ModelAgent {
     for (const page of network.web.links.get(row.page)!) network.discover(page);
     network.moveHosts();
     this.turnIn(0);
+  }
+
+  #spareHosts(): string[] {
+    const { network } = this.#p;
+    return [...this.#hosts()].filter((host) => {
+      return !this.#visits.has(host) && network.firstQueued(host) !== undefined;
+    });
+  }
+
+  give(host: string, other: string, max: number): GivenUrl[] {
+    const queued = this.#p.network.rowsOf(host).filter(({ state }) => state === 'queued');
+    const given = queued.slice(0, max);
+    for (const row of given) Object.assign(row, { state: 'elsewhere', at: other });
+    this.#p.network.given += given.length;
+    return given.map(({ page }) => ({ url: page, depth: 1 }));
   }
 
   offer(page: string): void {

@@ -21,6 +21,8 @@ export interface Row {
 
 /** After a crash the others take the hosts over. */
 const SUSPECT_MS = 700;
+/** The agents know of the completion after this time. */
+const TOLD_MS = 600;
 /** A complete network stays this long. */
 const END_MS = 500;
 
@@ -35,6 +37,7 @@ export interface NetworkOptions {
   readonly checkers: Checkers;
   readonly connect: (network: string, agent: string, isCut: () => boolean) => Pools;
   readonly discovered: (page: string) => void;
+  readonly ended: (network: ModelNetwork) => void;
 }
 
 export class ModelNetwork {
@@ -50,7 +53,11 @@ export class ModelNetwork {
   readonly #nextVisits = new Map<string, number>();
   #incarnations = 0;
   isOver = false;
+  /** Since when an agent has been running (ms). */
+  upSinceMs = Infinity;
   isGone = false;
+  /** URLs given to other networks. */
+  given = 0;
 
   constructor(options: NetworkOptions) {
     this.#o = options;
@@ -73,6 +80,7 @@ export class ModelNetwork {
     agent = new ModelAgent({
       ...{ id, incarnation, network: this, settings, pools, time, random, checkers },
     });
+    if (this.#running().length === 0) this.upSinceMs = time.nowMs;
     this.agents.set(id, agent);
     if (!this.view.includes(id)) this.view = [...this.view, id].sort();
     this.#viewChanged();
@@ -83,6 +91,7 @@ export class ModelNetwork {
     const agent = this.agents.get(id);
     if (!agent?.isRunning) return;
     agent.crash();
+    if (this.#running().length === 0) this.upSinceMs = Infinity;
     for (const row of this.rows.values()) {
       if (this.owner(hostOf(row.page)) !== id) continue;
       if (row.state === 'open') row.state = 'queued';
@@ -122,6 +131,11 @@ export class ModelNetwork {
         if (agent?.isRunning) agent.viewChanged();
       }
     }
+  }
+
+  /** The scope of its config excludes a host that it is given. */
+  refuses(host: string): boolean {
+    return sha256(`${this.name} ${host}`)[0]! < 40;
   }
 
   hosts(): Iterable<string> {
@@ -180,16 +194,37 @@ export class ModelNetwork {
     this.#ownerOf(row)?.giveUp(row);
   }
 
-  /** Ends the network when nothing is left to do. */
+  /** What the cluster does at its end: the agents learn at different times that all were idle. */
   checkEnd(): void {
-    if (this.isOver) return;
-    for (const { state, unreported } of this.rows.values()) {
-      if (state === 'waiting' || state === 'queued' || state === 'open') return;
-      if (state === 'elsewhere' || unreported !== null) return;
+    if (this.isOver || !this.isComplete) return;
+    const { time, random } = this.#o;
+    for (const agent of this.#running()) {
+      const { period } = agent;
+      time.after(random.between(0, TOLD_MS), () => {
+        agent.completed = period;
+        agent.turnIn(0);
+      });
     }
-    const running = [...this.agents.values()].filter(({ isRunning }) => isRunning);
-    if (running.length === 0 || !running.every(({ client }) => client.isQuiet)) return;
+  }
+
+  /** No agent has work. */
+  get isComplete(): boolean {
+    for (const { state, unreported } of this.rows.values()) {
+      if (state === 'waiting' || state === 'queued' || state === 'open') return false;
+      if (state === 'elsewhere' || unreported !== null) return false;
+    }
+    const running = this.#running();
+    return running.length > 0 && running.every((agent) => agent.isDone());
+  }
+
+  #running(): ModelAgent[] {
+    return [...this.agents.values()].filter(({ isRunning }) => isRunning);
+  }
+
+  end(): void {
+    if (this.isOver) return;
     this.isOver = true;
+    this.#o.ended(this);
     this.#o.time.after(END_MS, () => {
       for (const agent of this.agents.values()) agent.crash();
       this.isGone = true;
@@ -202,8 +237,9 @@ export class ModelNetwork {
     const counts = new Map<string, number>();
     for (const state of states) counts.set(state, (counts.get(state) ?? 0) + 1);
     const now = this.#o.time.now;
-    const agents = [...this.agents.values()].filter(({ isRunning }) => isRunning);
-    const told = agents.map(({ id, client }) => `${id} ${JSON.stringify(client.status(now))}`);
+    const told = this.#running().map(
+      ({ id, client }) => `${id} ${JSON.stringify(client.status(now))}`,
+    );
     return `${JSON.stringify([...counts])} ${told.join(' ')}`;
   }
 

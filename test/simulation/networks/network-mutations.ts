@@ -2,12 +2,14 @@
 // checkers notice: a checker that never fails proves nothing. A rule is removed by replacing a
 // method; the shipped code is not touched.
 
+import { Rest } from '../../../agent/networks/client/rest.ts';
 import { HostLeases } from '../../../agent/networks/host-leases.ts';
 import { OpenFrames } from '../../../agent/networks/open-frames.ts';
 import { Reporter } from '../../../agent/networks/reporter.ts';
 import { Submitter } from '../../../agent/networks/submitter.ts';
 import { replace, type Undo } from '../undo.ts';
 import { ModelAgent } from './model-agent.ts';
+import type { Row } from './model-network.ts';
 import { type PoolsModel, RedisModel } from './redis-model.ts';
 
 /** Replaces an operation of the pools. */
@@ -21,6 +23,14 @@ function operation<K extends keyof PoolsModel>(
       return { ...pools, [name]: make(pools[name], pools) };
     };
   });
+}
+
+function givenAs(state: Row['state'], was: ModelAgent['give']): ModelAgent['give'] {
+  return function (this: ModelAgent, host, other, max) {
+    const urls = was.call(this, host, other, max);
+    for (const { url } of urls) this.network.rows.get(url)!.state = state;
+    return urls;
+  };
 }
 
 const REMOVALS = {
@@ -79,7 +89,10 @@ const REMOVALS = {
   overlaps: () => [replace(OpenFrames.prototype, 'overlaps', () => () => false)],
   /** Rule 6: the pools of a network without centre are not read. */
   'direct-reads': () => [
-    operation('marksOf', (was, pools) => (digests) => (pools.hasCentre() ? was(digests) : null)),
+    operation(
+      'marksOf',
+      (was, pools) => (digests) => (pools.presence().hasCentre ? was(digests) : null),
+    ),
   ],
   /** Rule 7: settled pages are not told. */
   finished: () => [operation('finish', (_, pools) => (digests) => pools.release(digests))],
@@ -87,6 +100,14 @@ const REMOVALS = {
   released: () => [operation('release', () => () => {})],
   /** Rule 8: URLs that others had claimed are not asked for again. */
   returned: () => [replace(ModelAgent.prototype, 'isIdle', () => () => false)],
+  /** Rule 9: a network ends although another one works. */
+  'end-together': () => [replace(Rest.prototype, 'mayEnd', () => () => true)],
+  /** Rule 9: claims that a crash has left count although the network is at rest. */
+  'claims-at-rest': () => [replace(RedisModel.prototype, 'isAtRest', () => () => false)],
+  /** Rule 12: URLs that are given stay queued. */
+  given: () => [replace(ModelAgent.prototype, 'give', (was) => givenAs('queued', was))],
+  /** Rule 12: URLs that are given do not return. */
+  'given-return': () => [replace(ModelAgent.prototype, 'give', (was) => givenAs('final', was))],
   /** An agent that takes hosts over does not read their URLs that wait, or their reports. */
   'waiting-taken-over': () => [replace(Submitter.prototype, 'storeChanged', () => () => {})],
   'reports-taken-over': () => [replace(Reporter.prototype, 'storeChanged', () => () => {})],

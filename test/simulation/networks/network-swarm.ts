@@ -16,6 +16,8 @@ export interface NetworkRun {
   readonly violations: readonly string[];
   readonly requests: number;
   readonly duplicates: number;
+  /** URLs given to other networks. */
+  readonly given: number;
   /** Commands that were executed, by name. */
   readonly commands: ReadonlyMap<string, number>;
   readonly endedAtMs: number;
@@ -67,6 +69,7 @@ class Swarm {
             isGone() || this.#cut.has(agent) || this.#cut.has(`${agent} ${other}`);
           return connect(serverOf(other), other, isCut, this.#time, random);
         },
+        ended: (network) => this.#ended(network),
         discovered: (page) => {
           if (this.#time.nowMs <= this.#excusedUntilMs) this.#checkers.excuse(page);
         },
@@ -97,7 +100,18 @@ class Swarm {
       for (const [name, n] of server.commands) commands.set(name, (commands.get(name) ?? 0) + n);
     }
     const { violations, requests, duplicates } = this.#checkers;
-    return { violations, requests, duplicates, commands, endedAtMs: this.#time.nowMs };
+    const given = this.#networks.reduce((sum, network) => sum + network.given, 0);
+    return { violations, requests, duplicates, given, commands, endedAtMs: this.#time.nowMs };
+  }
+
+  /** A network that can be seen holds the others up while it works. */
+  #ended(network: ModelNetwork): void {
+    if (this.#kind !== 'none' && this.#kind !== 'agents' && this.#kind !== 'centres') return;
+    for (const other of this.#networks) {
+      const isSeen = this.#time.nowMs - other.upSinceMs > 2 * LEASE_MS;
+      if (other === network || other.isOver || other.isComplete || !isSeen) continue;
+      this.#checkers.fail(`${network.name} ended at ${this.#time.nowMs}, and ${other.name} works`);
+    }
   }
 
   #planFaults(): void {

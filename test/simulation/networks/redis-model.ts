@@ -5,6 +5,7 @@ import type {
   Digest,
   Entry,
   Frame,
+  GivenUrl,
   HostAsk,
   HostGrant,
   HostRelease,
@@ -33,6 +34,8 @@ interface NetworkData {
   frames: Map<string, Frame>;
   verdicts: Map<string, { id: string; verdict: VerdictFrame }[]>;
   centre: { token: string; until: number } | null;
+  mark: string;
+  gifts: { id: string; urls: readonly GivenUrl[] }[];
   isFilled: boolean;
   filledBy: Set<string>;
 }
@@ -45,7 +48,14 @@ interface ServerData {
 function emptyNetwork(): NetworkData {
   return {
     ...{ finished: new Set(), claimed: new Set(), submitted: [], inbox: [], frames: new Map() },
-    ...{ verdicts: new Map(), centre: null, isFilled: false, filledBy: new Set() },
+    ...{
+      verdicts: new Map(),
+      centre: null,
+      mark: '',
+      gifts: [],
+      isFilled: false,
+      filledBy: new Set(),
+    },
   };
 }
 
@@ -85,13 +95,17 @@ export class RedisModel {
     return data.centre?.token === token && data.centre.until > this.#nowMs();
   }
 
+  isAtRest({ mark }: NetworkData): boolean {
+    return mark.startsWith('rest');
+  }
+
   pools(network: string): PoolsModel {
     const own = () => this.#of(network);
     const id = () => String(++this.#lastId);
     return {
       ...this.#frames(own, id),
       ...this.#sets(own),
-      ...this.#role(own),
+      ...this.#role(own, id),
       acquire: (asker, hosts, leaseMs, grant) =>
         hosts.map((ask) => this.#acquire(asker, ask, leaseMs, grant)),
       releaseHosts: (asker, hosts) => {
@@ -118,6 +132,7 @@ export class RedisModel {
         if (!this.isCentre(data, token)) return null;
         const kept = data.frames.get(frame.number);
         if (kept) return kept.marks!;
+        if (this.isAtRest(data)) data.mark = `work ${frame.number}`;
         const marks = marksIn(data, frame.digests);
         for (const [i, digest] of frame.digests.entries()) {
           if (marks[i] === '0') data.claimed.add(digest);
@@ -150,7 +165,9 @@ export class RedisModel {
     return {
       marksOf: (digests: readonly Digest[]) => {
         const data = own();
-        return data.isFilled ? marksIn(data, digests) : null;
+        if (!data.isFilled) return null;
+        const marks = marksIn(data, digests);
+        return this.isAtRest(data) ? marks.replaceAll('q', '0') : marks;
       },
       finish: (digests: readonly Digest[]) => {
         for (const digest of digests) {
@@ -172,8 +189,17 @@ export class RedisModel {
     };
   }
 
-  #role(own: () => NetworkData) {
+  #role(own: () => NetworkData, id: () => string) {
     return {
+      give: (urls: readonly GivenUrl[], mark: string) => {
+        own().gifts.push({ id: id(), urls });
+        own().mark = mark;
+      },
+      gifts: (max: number) => own().gifts.slice(0, max),
+      received: (ids: readonly string[], mark: string) => {
+        own().gifts = own().gifts.filter((gift) => !ids.includes(gift.id));
+        own().mark = mark;
+      },
       lead: (token: string, leaseMs: number) => {
         const data = own();
         const hasCentre = data.centre !== null && data.centre.until > this.#nowMs();
@@ -184,7 +210,16 @@ export class RedisModel {
       resign: (token: string) => {
         if (own().centre?.token === token) own().centre = null;
       },
-      hasCentre: () => (own().centre?.until ?? -Infinity) > this.#nowMs(),
+      presence: () => {
+        const { centre, mark } = own();
+        return { hasCentre: (centre?.until ?? -Infinity) > this.#nowMs(), mark };
+      },
+      mark: (before: string, after: string) => {
+        const data = own();
+        const isRefused = after.startsWith('rest') && data.gifts.length > 0;
+        if (data.mark === before && !isRefused) data.mark = after;
+        return data.mark;
+      },
     };
   }
 

@@ -24,7 +24,7 @@ if (kinds.length === 0 || (values.without !== undefined && !rule)) {
   process.exit(2);
 }
 const restore = rule ? withoutRule(rule) : () => {};
-let [runs, bad, requests, duplicates, commands] = [0, 0, 0, 0, 0];
+let [runs, bad, requests, duplicates, given, commands] = [0, 0, 0, 0, 0, 0];
 for (const [name, run] of Object.entries(LATE_COMMANDS)) {
   const harm = values.kind === undefined ? await run() : null;
   if (harm === null) continue;
@@ -38,6 +38,7 @@ for (let seed = first; seed < first + Number(values.runs) && bad < Number(values
     runs++;
     requests += run.requests;
     duplicates += run.duplicates;
+    given += run.given;
     for (const n of run.commands.values()) commands += n;
     if (run.violations.length === 0) continue;
     bad++;
@@ -50,6 +51,6 @@ for (let seed = first; seed < first + Number(values.runs) && bad < Number(values
 }
 restore();
 console.log(
-  `${runs} runs, ${requests} requests, ${duplicates} pages twice, ${commands} commands, ${bad} bad`,
+  `${runs} runs, ${requests} requests, ${duplicates} pages twice, ${given} given, ${commands} commands, ${bad} bad`,
 );
 if (bad > 0) process.exitCode = 1;

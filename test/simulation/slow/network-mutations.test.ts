@@ -13,6 +13,8 @@ const kinds = {
   ...{ released: 'none', returned: 'none', 'host-leases': 'none', 'delay-told': 'none' },
   ...{ resent: 'links', overlaps: 'agents', 'direct-reads': 'none' },
   ...{ 'waiting-taken-over': 'agents', 'reports-taken-over': 'agents' },
+  ...{ 'end-together': 'centres', 'claims-at-rest': 'centres' },
+  ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;
 

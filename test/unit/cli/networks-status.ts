@@ -11,6 +11,7 @@ export function networksStatus(part: Partial<NetworksStatus>): NetworksStatus {
     reporter: { unreported: 0, isFilling: false, errors: 0 },
     centre: null,
     leases: { held: 0, waiting: 0, lost: 0, errors: 0 },
+    awaited: [],
     failures: [],
     ...part,
   };

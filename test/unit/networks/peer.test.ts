@@ -22,7 +22,7 @@ async function verdictWith(marks: string | null, readableMs = 0) {
   const [open] = frames.all();
   let mono = 0;
   const marksOf = async () => (mono < readableMs ? null : marks);
-  const pools = { hasCentre: async () => false, marksOf };
+  const pools = { presence: async () => ({ hasCentre: false, mark: '' }), marksOf };
   const peer = new Peer({
     ...{ settings, other: 'b', frames, leads: () => true, agent: 'a-1', token: 'a-1.1' },
     ...{ pools: new Map([['b', pools as unknown as Pools]]), wake: () => {} },

@@ -35,6 +35,8 @@ test('status: a network shows its centre, and a row of counts for each agent', (
       ['a2', '0', '0', '0', '-', '0', '0/0', 'filling'],
     ],
   );
+  const ended = agentStatus({ networks: networksStatus({ awaited: ['rome', 'paris'] }) });
+  assert.match(networksText([...agents, ended])!, /\ncomplete; waits for paris, rome$/);
   for (const line of text.split('\n')) assert.ok(line.length <= 80, line);
   assert.ok(statusText({ agents, unreachable: [] }).includes(text));
 });

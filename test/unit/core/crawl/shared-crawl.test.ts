@@ -1,7 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Networks, RedisFailure } from '../../../../agent/core/crawl/networks-port.ts';
+import type {
+  Networks,
+  NetworksCalls,
+  RedisFailure,
+} from '../../../../agent/core/crawl/networks-port.ts';
 import { SharedCrawl } from '../../../../agent/core/crawl/shared-crawl.ts';
+
+const parts = {
+  view: { joined: true, owns: (host: string) => host !== 'foreign' },
+  store: {
+    hasUrlFor: (host: string) => host !== 'empty',
+    owned: () => ({ hosts: 9, hostsWithQueue: 9, queued: 20, pages: 0 }),
+  },
+  directives: { paused: false },
+  routing: { route: () => ({ outboxIds: new Set<number>(), hosts: new Map<string, number>() }) },
+  admit: () => null,
+  isIdle: () => false,
+  activity() {},
+  isCrawling: () => true,
+  visits: {
+    wake() {},
+    isOpen: () => false,
+    waitsForNetworks: () => false,
+    waiting: () => ['a', 'foreign', 'empty', 'b'],
+  },
+};
 
 const message = 'network paris: Redis at 127.0.0.1:6380: ECONNREFUSED';
 
@@ -13,11 +37,8 @@ test('networks: a Redis that fails is recorded once, and once when it no longer 
       ...{ network: 'berlin', isQuiet: true, begin() {}, pump() {} },
       failures: () => failures,
     } as Partial<Networks> as Networks,
-    view: { joined: true, owns: () => false },
+    ...parts,
     events: { record: (...event) => recorded.push(event) },
-    store: { hasUrlFor: () => false },
-    isCrawling: () => true,
-    visits: { wake() {}, isOpen: () => false, waitsForNetworks: () => false },
   });
   const pump = (mono: number, ...now: RedisFailure[]) => {
     failures = now;
@@ -33,4 +54,41 @@ test('networks: a Redis that fails is recorded once, and once when it no longer 
   assert.deepEqual(recorded.splice(0), [[7000, 'network', { network: 'paris', tookMs: 100 }]]);
   pump(9000, { ...failure, forMs: 0, quietMs: 0 });
   assert.equal(recorded.length, 1);
+});
+
+/** What the networks may call. */
+function callsOf(changes: Partial<ConstructorParameters<typeof SharedCrawl>[0]>): NetworksCalls {
+  const begun: NetworksCalls[] = [];
+  const networks: Partial<Networks> = {
+    network: 'berlin',
+    begin: (calls) => void begun.push(calls),
+  };
+  const events = { record: () => 0 };
+  new SharedCrawl({ ...parts, events, ...changes, networks: networks as Networks });
+  return begun[0]!;
+}
+
+test('networks: an agent gives its own hosts, unless it has few URLs, is paused or about to exit', () => {
+  const sparesOf = (changes: Partial<typeof parts>) => callsOf(changes).spareHosts();
+  assert.deepEqual(sparesOf({}), ['a', 'b']);
+  assert.deepEqual(sparesOf({ directives: { paused: true } }), []);
+  assert.deepEqual(sparesOf({ isCrawling: () => false }), []);
+  const owned = () => ({ hosts: 9, hostsWithQueue: 9, queued: 19, pages: 0 });
+  assert.deepEqual(sparesOf({ store: { ...parts.store, owned } }), []);
+});
+
+test('networks: of a gift, what the config refuses stays unknown', () => {
+  const routed: unknown[] = [];
+  const calls = callsOf({
+    admit: ({ depth }) => (depth > 3 ? 'depth' : null),
+    routing: {
+      route: (items) => {
+        routed.push(...items);
+        return parts.routing.route();
+      },
+    },
+  });
+  const good = { url: 'http://a/', depth: 3 };
+  calls.accept([good, { url: 'http://b/', depth: 4 }]);
+  assert.deepEqual(routed, [good]);
 });

@@ -4,6 +4,7 @@ import type { Frame, VerdictFrame } from '../../../../agent/networks/pools.ts';
 import {
   frameText,
   readFrame,
+  readGift,
   readVerdict,
   verdictText,
 } from '../../../../agent/networks/redis/frame-codec.ts';
@@ -65,4 +66,20 @@ test('frame codec: refuses what is no JSON object', () => {
     assert.equal(readFrame(text), null);
     assert.equal(readVerdict(text), null);
   }
+});
+
+test('frames: of a gift only the URLs with the right form are read', () => {
+  const good = { url: 'http://a/', depth: 3, referrer: 'http://b/', sitemap: true };
+  assert.deepEqual(readGift(JSON.stringify([good, { ...good, more: 1 }])), [good, good]);
+  const wrong = [
+    { url: 1, depth: 0 },
+    { url: 'http://a/', depth: -1 },
+    { url: '', depth: 0 },
+    null,
+  ];
+  assert.deepEqual(readGift(JSON.stringify(wrong)), []);
+  const plain = { url: 'http://a/', depth: 0 };
+  assert.deepEqual(readGift(JSON.stringify([{ ...plain, referrer: 1, sitemap: 1 }])), [plain]);
+  assert.equal(readGift(JSON.stringify(Array(2000).fill(plain))).length, 1000);
+  for (const text of ['', '{}', '1', '[', ']']) assert.deepEqual(readGift(text), []);
 });

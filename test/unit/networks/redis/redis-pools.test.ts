@@ -69,8 +69,8 @@ test('redis pools: a script has at most 1000 digests, and each names its shard',
     [() => pools.finish(digests), 0, 1],
     [() => pools.release(digests), 0, 0],
     [() => pools.hold(digests), 0, 1],
-    [() => pools.marksOf(digests), 1, 0],
-    [() => pools.claim('t', frame), 3, 7],
+    [() => pools.marksOf(digests), 2, 0],
+    [() => pools.claim('t', frame), 4, 7],
     [() => pools.settle('t', 'a1', verdict, digests), 3, 5],
   ] as const) {
     sent.length = 0;

@@ -43,6 +43,26 @@ describe('a queued URL of a shared crawl', () => {
     assert.deepEqual(networks.more(9), []);
   });
 
+  it('that is given counts as claimed elsewhere, with what is known of it', () => {
+    const { store, networks, view } = stage({ urls: [URL, `${URL}1`, `${URL}2`] });
+    store.enqueue(HOST, { url: `${URL}3`, depth: 2, referrer: URL, sitemap: true }, null);
+    for (const end of ['1', '2', '3']) store.decide(`${URL}${end}`, { kind: 'new' });
+    assert.deepEqual(networks.give(HOST, 'paris', 1), [{ url: `${URL}1`, depth: 0 }]);
+    assert.deepEqual(networks.give(HOST, 'paris', 9), [
+      { url: `${URL}2`, depth: 0 },
+      { url: `${URL}3`, depth: 2, referrer: URL, sitemap: true },
+    ]);
+    assert.deepEqual(networks.give(HOST, 'paris', 9), [], 'the last URL has no verdict');
+    assert.equal(store.hasUrlFor(HOST), false);
+    assert.deepEqual(networks.elsewhere(null, 9).sort(), [`${URL}1`, `${URL}2`, `${URL}3`]);
+    const [given] = view('frontier').filter((row) => (row as { url: string }).url === `${URL}1`);
+    assert.deepEqual(given, { url: `${URL}1`, state: 'elsewhere', network: 'paris' });
+    store.decide(`${URL}1`, { kind: 'new' });
+    assert.equal(store.hasUrlFor(HOST), true, 'it has returned');
+    store.setOwned(HOST, false);
+    assert.deepEqual(networks.give(HOST, 'paris', 9), [], 'a copy');
+  });
+
   it('that another network has claimed stays until that network has fetched it', () => {
     const { db, store, networks, view } = stage();
     store.decide(URL, { kind: 'elsewhere', network: 'paris', isFinal: false });
@@ -104,6 +124,14 @@ describe('reports to the other networks', () => {
     assert.deepEqual(new Set(reports), new Set([FIRST, { identity: URL, kind: 'finished' }]));
     assert.deepEqual(networks.more(9).toSorted(), [`http://${HOST}/2`]);
     assert.equal(networks.takeNews().hasMore, true);
+  });
+
+  it('of a host that is taken over are read in the same turn', () => {
+    const { store, networks } = stage({ isOwned: false });
+    store.commit(false);
+    store.begin();
+    store.setOwned(HOST, true);
+    assert.deepEqual(networks.more(9), [URL]);
   });
 
   it('are read from the store if there are too many to remember', () => {

@@ -1,20 +1,21 @@
 // Connects the protocol between networks to this agent: its store, its visits and its part in the
 // cluster. The core calls it once a turn.
 
-import type { Instant } from '../../failure-detector/instant.ts';
+import type { Instant } from '../../../failure-detector/instant.ts';
 import type {
   Networks,
   NetworksCalls,
   NetworksStatus,
   RedisFailure,
   Verdict,
-} from '../core/crawl/networks-port.ts';
-import type { Host } from '../core/protocol/messages.ts';
-import { MinHeap } from '../frontier/schedule/min-heap.ts';
+} from '../../core/crawl/networks-port.ts';
+import type { Host } from '../../core/protocol/messages.ts';
+import { MinHeap } from '../../frontier/schedule/min-heap.ts';
+import type { NetworkParts } from '../network-settings.ts';
+import type { GivenUrl } from '../pools.ts';
+import { RedisFailures } from '../redis-failures.ts';
+import type { Filling, Report } from '../reporter.ts';
 import { NetworkClient } from './network-client.ts';
-import type { NetworkParts } from './network-settings.ts';
-import { RedisFailures } from './redis-failures.ts';
-import type { Filling, Report } from './reporter.ts';
 
 /** What the store keeps for the networks. */
 export interface NetworkStore {
@@ -23,6 +24,7 @@ export interface NetworkStore {
   unreported(max: number): readonly Report[];
   reported(reports: readonly Report[]): void;
   fill(from: string | null, max: number): Filling;
+  give(host: Host, network: string, max: number): readonly GivenUrl[];
   /** What has happened since the last call. `hasMore`: the lists are not complete. */
   takeNews(): {
     readonly waiting: readonly string[];
@@ -71,12 +73,17 @@ export class SharedNetworks implements Networks {
         unreported: (max) => parts.store.unreported(max),
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),
+        spareHosts: () => this.#calls?.spareHosts() ?? [],
+        give: (host, network, max) => parts.store.give(host, network, max),
+        accept: (urls) => this.#calls?.accept(urls),
       },
       onError: (error) => {
         this.#failures.record(error, this.#now);
         parts.onError(error);
       },
       isCentreWanted: () => this.#isCentreWanted,
+      isDone: () => this.#calls?.isDone() ?? false,
+      activity: () => this.#calls?.activity(),
       wakeHost: (host) => this.#calls?.wake(host),
     });
   }
@@ -140,6 +147,10 @@ export class SharedNetworks implements Networks {
       else if (mono - since < KEEP_MS) this.#entered.set(host, since);
       else this.#client.leaveHost(host, this.#now);
     }
+  }
+
+  mayEnd(): boolean {
+    return this.#client.mayEnd();
   }
 
   get isQuiet(): boolean {

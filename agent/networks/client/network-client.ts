@@ -2,19 +2,25 @@
 // calls to Redis that are due and applies the results of those that have ended, so that decisions
 // are made only in a turn of the core.
 
-import type { Instant } from '../../failure-detector/instant.ts';
-import { Centre } from './centre.ts';
-import { type HostEntry, HostLeases } from './host-leases.ts';
-import type { NetworkParts } from './network-settings.ts';
-import { Reporter, type ReportStore } from './reporter.ts';
-import { Submitter, type VerdictStore } from './submitter.ts';
+import type { Instant } from '../../../failure-detector/instant.ts';
+import { Centre } from '../centre.ts';
+import { type HostEntry, HostLeases } from '../host-leases.ts';
+import type { NetworkParts } from '../network-settings.ts';
+import { Reporter, type ReportStore } from '../reporter.ts';
+import { Submitter, type VerdictStore } from '../submitter.ts';
+import { type GiftStore, Gifts } from './gifts.ts';
+import { Rest } from './rest.ts';
 
 export interface NetworkClientParts extends NetworkParts {
-  readonly store: VerdictStore & ReportStore;
+  readonly store: VerdictStore & ReportStore & GiftStore;
   /** This agent owns the network's name: it is to be the centre. */
   readonly isCentreWanted: () => boolean;
   /** The agents of this network. `isPartial`: there may be others. */
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
+  /** This agent has nothing to do, to send or to wait for. */
+  readonly isDone: () => boolean;
+  /** Ends the idle period of this agent. */
+  readonly activity: () => void;
   /** The host's lease has been granted. */
   readonly wakeHost: (host: string) => void;
 }
@@ -24,6 +30,8 @@ export class NetworkClient {
   readonly #reporter: Reporter;
   readonly #centre: Centre;
   readonly #leases: HostLeases;
+  readonly #rest: Rest;
+  readonly #gifts: Gifts;
   #now: Instant = { mono: 0, wall: 0 };
 
   constructor(parts: NetworkClientParts) {
@@ -36,6 +44,9 @@ export class NetworkClient {
     const isWanted = parts.isCentreWanted;
     this.#centre = new Centre({ ...parts, isWanted, now: () => this.#now });
     this.#leases = new HostLeases(parts);
+    this.#rest = new Rest(parts);
+    const mark = () => this.#rest.mark;
+    this.#gifts = new Gifts({ ...parts, mark, isLeading: () => this.isCentre });
   }
 
   pump(now: Instant): void {
@@ -44,6 +55,8 @@ export class NetworkClient {
     this.#reporter.pump(now);
     this.#centre.pump(now);
     this.#leases.pump(now);
+    this.#rest.pump(now);
+    this.#gifts.pump(now);
   }
 
   /** URLs that wait for a verdict. */
@@ -91,6 +104,11 @@ export class NetworkClient {
     return this.#submitter.isQuiet && this.#reporter.isQuiet && this.#leases.isQuiet;
   }
 
+  /** Called while the cluster is complete: whether all networks are at rest. */
+  mayEnd(): boolean {
+    return this.#rest.mayEnd();
+  }
+
   get isCentre(): boolean {
     return this.#centre.isLeading;
   }
@@ -102,6 +120,8 @@ export class NetworkClient {
       this.#reporter.nextAtMs(),
       this.#centre.nextAtMs(),
       this.#leases.nextAtMs(now),
+      this.#rest.nextAtMs(),
+      this.#gifts.nextAtMs(),
     );
   }
 
@@ -112,6 +132,8 @@ export class NetworkClient {
       reporter: { ...this.#reporter.counts(), isFilling: this.#reporter.isFilling },
       centre: this.isCentre ? this.#centre.counts() : null,
       leases: this.#leases.counts(now),
+      awaited: this.#rest.awaited,
+      gifts: this.#gifts.counts(),
     };
   }
 }
