@@ -43,7 +43,7 @@ const halfCrashes = () => unownedAfterCrash(agentsIn('0', 8), agentsIn('1', 16))
  * they name to those that have lost them.
  */
 const quarterCrashes = () =>
-  unownedAfterCrash([...agentsIn('00', 5), ...agentsIn('1', 5)], agentsIn('01', 8));
+  unownedAfterCrash([...agentsIn('1', 5), ...agentsIn('00', 5)], agentsIn('01', 8));
 
 function unownedAfterCrash(left: readonly AgentId[], lost: readonly AgentId[]): string[] {
   const ids = [...left, ...lost];
