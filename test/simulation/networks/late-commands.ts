@@ -1,4 +1,5 @@
-// Schedules in which Redis executes a command after its sender has given it up. The shipped centres
+// Schedules in which Redis executes a command after its sender has given it up, and one with a network
+// that has ended, which never happens in the swarm, where all end together. The shipped centres
 // and leases run over the simulated server; a schedule says which commands are late, and how late.
 // The swarm cannot tell this harm from that of the fault itself: these checks excuse nothing.
 
@@ -229,6 +230,15 @@ export const LATE_COMMANDS = {
     enter(other!);
     await stage.pass(LEASE_MS / 4);
     return enter(second!) && enter(other!) ? 'both networks visit the host' : null;
+  },
+  /** Paris has fetched the page and has ended. */
+  'direct-reads': async () => {
+    const stage = new Stage();
+    stage.pools('paris').finish([digest]);
+    stage.centre('berlin-1');
+    stage.submit('berlin', 'f1');
+    const owner = await stage.verdict('berlin', 'f1');
+    return owner === 'paris' ? null : 'the page of paris is fetched again';
   },
   /** A request is open when the lease of its host ends. */
   'may-go-on': async () => {

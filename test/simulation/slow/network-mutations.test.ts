@@ -11,9 +11,9 @@ const SEEDS_MAX = 150;
 const kinds = {
   ...{ claims: 'none', asks: 'none', 'tie-rule': 'none', conceded: 'none', finished: 'none' },
   ...{ released: 'none', returned: 'none', 'host-leases': 'none', 'delay-told': 'none' },
-  ...{ resent: 'links', overlaps: 'agents', 'direct-reads': 'none' },
+  ...{ resent: 'links', overlaps: 'agents' },
   ...{ 'waiting-taken-over': 'agents', 'reports-taken-over': 'agents' },
-  ...{ 'end-together': 'centres', 'claims-at-rest': 'centres' },
+  ...{ 'end-together': 'centres', 'claims-at-rest': 'agents' },
   ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;
