@@ -3,12 +3,12 @@
 // this process, which takes a tenth of the time. Processes that a test leaves behind are killed.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { commandLine } from '../../agent/cli/command-line.ts';
 import { freePorts } from '../../bench/ports.ts';
@@ -36,6 +36,18 @@ export interface Running {
   stdout(): string;
 }
 
+/** What a process has written; the texts grow while it runs. */
+export function outputOf({ stdout, stderr }: ChildProcessByStdio<null, Readable, Readable>) {
+  const said = { stdout: '', stderr: '' };
+  stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.stdout += text;
+  });
+  stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.stderr += text;
+  });
+  return said;
+}
+
 /**
  * @param more - variables added to the environment
  * @param msMax - time after which the command is killed
@@ -49,13 +61,7 @@ export function start(
     env: { ...environment(), ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said.stderr += text;
-  });
+  const said = outputOf(child);
   const limit = setTimeout(() => {
     said.stderr += `\nkilled by the test after ${msMax / 1000} s`;
     child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-// What a person reads of a judgement: a table, and the violations.
+// Formats a judgement as text: a table, and the violations.
 
 import type { Judgement } from './judge.ts';
 

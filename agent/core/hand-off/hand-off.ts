@@ -461,8 +461,10 @@ export class HandOff implements Part {
     for (const host of list.pending) {
       if (looks-- <= 0 || items.length >= yieldHosts || this.#looks-- <= 0) break;
       const owner = this.#view.probableOwner(host);
-      if (this.#view.owner(host) === undefined) this.unplaced.add(host);
-      const withdrawn = owner !== list.to || list.withdrawn.has(host);
+      // The rows of a host that was withdrawn earlier may have been handed over since.
+      const isNew = !list.withdrawn.has(host);
+      if (isNew && this.#view.owner(host) === undefined) this.unplaced.add(host);
+      const withdrawn = owner !== list.to || !isNew;
       if (hosts.isOpen(host) || !(withdrawn || hosts.isGiven(host, list.to, list.settleUntil))) {
         // A host that is not ready moves to the end.
         list.pending.delete(host);

@@ -16,11 +16,11 @@ import type { View } from './view.ts';
 
 type Relay = Extract<Message, { type: 'RELAY' }>;
 
-/** Each needs a look-up. */
-const UNPLACED_PER_TURN = 16;
+/** Look-ups at a time of owners that must get rows. */
+const SOUGHT_MAX = 16;
 
 interface NeighboursParts {
-  readonly settings: Pick<CoreSettings, 'id' | 'suspectAfterMs'>;
+  readonly settings: Pick<CoreSettings, 'id' | 'suspectAfterMs' | 'bounds'>;
   readonly directives: Pick<Directives, 'hash'>;
   readonly contacts: {
     asked(address: string, now: Instant): void;
@@ -81,10 +81,11 @@ export class Neighbours implements Part {
     const { settings, overlay, view, handOff, membership } = this.#p;
     if (mono - this.#soughtAt < settings.suspectAfterMs / 2) return;
     this.#soughtAt = mono;
-    for (const host of handOff.unplaced.next(UNPLACED_PER_TURN)) {
+    let left = SOUGHT_MAX;
+    for (const host of handOff.unplaced.next(settings.bounds.hostsPerTurn)) {
       const owner = view.owner(host);
       if (owner === settings.id) handOff.unplaced.delete(host);
-      if (owner !== undefined) continue;
+      if (owner !== undefined || left-- <= 0) continue;
       const found = overlay.find(host);
       if (!found) continue;
       if (view.has(found.id)) overlay.notThere(host);

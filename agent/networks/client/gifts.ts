@@ -1,7 +1,8 @@
 // A network with more hosts than it can visit gives some of them to one that is at rest. The giver
 // reserves the gift with the mark of the other network. Then its URLs count as claimed elsewhere, so a
-// gift that is lost or refused returns by the repeated questions. The other network's centre puts the
-// URLs into its cluster as new ones. What changes the store is sent only after the turn's commit.
+// gift that is lost or refused returns by the repeated questions. The other network's centre routes the
+// URLs in its cluster as new ones. Both agents commit their changes to the store before they send the
+// commands to Redis that depend on these changes.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { digestOf } from '../digests.ts';
@@ -88,14 +89,17 @@ export class Gifts {
     return { ...this.#counts };
   }
 
-  #take(network: string): void {
+  /** The hosts to give: at most half of the spare ones, and none that was given before. */
+  #toGive(): readonly string[] {
     const spare = this.#p.store.spareHosts();
     const many = Math.floor(Math.min(spare.length / 2, spare.length - KEPT_MIN));
-    if (many <= 0) return;
-    const fresh = spare.filter((host) => !this.#hosts.has(host));
+    return many <= 0 ? [] : spare.filter((host) => !this.#hosts.has(host)).slice(-many);
+  }
+
+  #take(network: string): void {
     const urls: GivenUrl[] = [];
     let chars = 0;
-    for (const host of fresh.slice(-many)) {
+    for (const host of this.#toGive()) {
       if (urls.length >= URLS_MAX || chars >= CHARS_MAX) break;
       const some = this.#p.store.give(host, network, URLS_MAX - urls.length);
       for (const { url, referrer = '' } of some) chars += url.length + referrer.length;
@@ -133,7 +137,8 @@ export class Gifts {
   }
 
   async #offer(): Promise<void> {
-    if (this.#p.store.spareHosts().length <= KEPT_MIN) return;
+    // A promise ends the rest of the other network.
+    if (this.#toGive().length === 0) return;
     const { networks, network } = this.#p.settings;
     for (const other of networks) {
       if (other === network) continue;

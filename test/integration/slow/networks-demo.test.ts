@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { withoutRedis } from '../../contract/networks/redis-process.ts';
-import { Scratch } from '../cli-process.ts';
+import { outputOf, Scratch } from '../cli-process.ts';
 
 const program = path.resolve(import.meta.dirname, '../../web/networks-demo.ts');
 
@@ -28,13 +28,7 @@ async function demo(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said.stderr += text;
-  });
+  const said = outputOf(child);
   const ended = once(child, 'close') as Promise<[number | null]>;
   await during(child, () => said.stdout);
   const [code] = await ended;

@@ -149,6 +149,9 @@ describe('hand-off', () => {
       ['unknown', 'b/1'].map((host) => handOff.unplaced.has(host)),
       [true, false],
     );
+    handOff.unplaced.delete('unknown');
+    handOff.advance(READY, at(1000));
+    assert.equal(handOff.unplaced.has('unknown'), false, 'its rows may be gone');
     meet('a');
     handOff.give('a', ['unknown'], at(20));
     handOff.advance(READY, at(20));

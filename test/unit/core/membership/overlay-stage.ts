@@ -22,7 +22,12 @@ export function viewStage(
 ) {
   const settings = {
     ...{ id: 'me', capacity: 1, address: 'tcp://me', digest: (text: string) => text },
-    ...{ configured: [], fingerprintHash: 'same', quorum: 'none', bounds: { news: 2 } },
+    ...{
+      configured: [],
+      fingerprintHash: 'same',
+      quorum: 'none',
+      bounds: { news: 2, hostsPerTurn: 100 },
+    },
     ...{ heartbeatMs: 100, suspectAfterMs: 1000, ...more },
   } as unknown as CoreSettings;
   const view = new View({ ...settings, build: () => assert.fail('nothing is placed') });

@@ -79,6 +79,7 @@ describe('gifts', () => {
     await turn();
     paris.mark = 'rest again and again';
     assert.deepEqual((await turn()).concat(await turn(), await turn()), []);
+    assert.equal(paris.mark, 'rest again and again', 'its rest does not end for nothing');
   });
 
   it('an agent with one host, and a network that works or is gone: nothing is given', async () => {
