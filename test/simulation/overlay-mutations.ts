@@ -96,6 +96,17 @@ export const OVERLAY_REMOVALS = {
   ],
   /** Agents beside the way to a host never count. */
   'few-count': () => [replace(Places.prototype, 'fewBeside', () => () => null)],
+  /** An agent that watches both subtrees counts although another there does not any more. */
+  'few-contradicted': () => [
+    replace(Places.prototype, 'fewBeside', (was) => {
+      return function (this: Places, index, level) {
+        const members = this.parts.members.map(({ neighbour, ...place }) => {
+          return { ...place, neighbour: { ...neighbour, regions: [] } };
+        });
+        return was.call(new Places({ ...this.parts, members }), index, level);
+      };
+    }),
+  ],
   /** The owner of rows that were not handed over is never looked for. */
   'withdrawn-listed': () => [replace(UnplacedHosts.prototype, 'add', () => () => {})],
   // ---- rule 6

@@ -50,6 +50,8 @@ export class PageBudget {
   #unansweredSince: number | null = null;
   /** When the stock was last used or refilled. */
   #takenAt = 0;
+  /** Tokens taken in the present heartbeat interval, which began at `since`, and in the last one. */
+  #rate = { since: 0, now: 0, last: 0 };
 
   constructor(parts: PageBudgetParts) {
     this.#p = parts;
@@ -89,7 +91,7 @@ export class PageBudget {
   take(request: number, now: Instant): boolean {
     if (this.#stock === 0) return false;
     this.#stock--;
-    this.#takenAt = now.mono;
+    this.#taken(1, now);
     this.#used.add(request);
     return true;
   }
@@ -108,9 +110,14 @@ export class PageBudget {
   takeSome(host: Host, max: number, now: Instant): number {
     const taken = Math.min(max, this.#stock);
     if (taken === 0) this.#waiting.add(host);
-    else this.#takenAt = now.mono;
+    else this.#taken(taken, now);
     this.#stock -= taken;
     return taken;
+  }
+
+  #taken(count: number, now: Instant): void {
+    this.#takenAt = now.mono;
+    this.#rate.now += count;
   }
 
   /** Puts back tokens of `takeSome` whose pages did not end. */
@@ -179,6 +186,9 @@ export class PageBudget {
     const { settings, tell } = this.#p;
     this.#turnToOwner();
     if (!this.#owner) return;
+    if (now.mono - this.#rate.since >= settings.heartbeatMs) {
+      this.#rate = { since: now.mono, now: 0, last: this.#rate.now };
+    }
     const unusedMs = UNUSED_HEARTBEATS * settings.heartbeatMs;
     if (this.#stock > 0 && now.mono - this.#takenAt >= unusedMs) {
       this.#returned += this.#stock;
@@ -199,9 +209,14 @@ export class PageBudget {
     tell(this.#owner.id, { type: 'PAGES_ASK', ...account, wanted: this.#wanted }, now);
   }
 
-  /** A token for each waiting thread or, while tokens are in use, for half of all threads. */
+  /**
+   * A token for each waiting thread or, while tokens are in use, as many as were used in a heartbeat
+   * interval, but for at most half of all threads.
+   */
   #lacking(): number {
-    const ahead = this.#used.size > 0 ? this.#p.settings.bounds.unreplicated / 2 : 0;
+    const { now, last } = this.#rate;
+    const most = this.#p.settings.bounds.unreplicated / 2;
+    const ahead = this.#used.size > 0 ? Math.min(Math.max(now, last), most) : 0;
     return Math.max(0, Math.ceil(Math.max(this.#waiting.size, ahead)) - this.#stock);
   }
 }

@@ -64,15 +64,15 @@ export interface PlacesParts {
 }
 
 export class Places {
-  readonly #p: PlacesParts;
+  readonly parts: PlacesParts;
 
   constructor(parts: PlacesParts) {
-    this.#p = parts;
+    this.parts = parts;
   }
 
   /** What is known of the preference list of a host with this key. */
   of(host: Key): Place {
-    const { paths, members, me, decides } = this.#p;
+    const { paths, members, me, decides } = this.parts;
     let isUnsure = false;
     for (const [index, path] of paths.entries()) {
       const way = this.#wayTo(path, index, host);
@@ -90,7 +90,7 @@ export class Places {
   /** All agents that are known, whether or not there are nearer ones. */
   orderOfKnown(host: Key): readonly NeighbourId[] {
     return this.#orderOf(
-      this.#p.members.map(({ neighbour }) => neighbour),
+      this.parts.members.map(({ neighbour }) => neighbour),
       host,
     );
   }
@@ -118,14 +118,14 @@ export class Places {
    * last heartbeat of one that has stopped to do so may be lost, so no other there may contradict.
    */
   fewBeside(index: number, level: number): readonly Neighbour[] | null {
-    const { key } = this.#p.paths[index]!;
+    const { key } = this.parts.paths[index]!;
     const known: Neighbour[] = [];
     // This agent may itself be there with another identifier.
-    const isHere = this.#p.paths.some(
+    const isHere = this.parts.paths.some(
       (other) => other.length <= level && commonPrefix(other.key, key) === level,
     );
     let isShared = isHere;
-    for (const { neighbour, levels } of this.#p.members) {
+    for (const { neighbour, levels } of this.parts.members) {
       if (!levels[index]!.has(level)) continue;
       known.push(neighbour);
       if (!isHere && seesMany(neighbour, key, level)) return null;
@@ -135,8 +135,8 @@ export class Places {
   }
 
   #orderOf(others: readonly Neighbour[], host: Key): NeighbourId[] {
-    const mine = this.#p.paths.map(({ key }) => key);
-    const all = [{ id: this.#p.me.id, identifiers: mine }, ...others];
+    const mine = this.parts.paths.map(({ key }) => key);
+    const all = [{ id: this.parts.me.id, identifiers: mine }, ...others];
     return all
       .map(({ id, identifiers }) => ({ id, distance: distanceTo(host, identifiers) }))
       .sort((a, b) => (a.distance < b.distance ? -1 : 1))

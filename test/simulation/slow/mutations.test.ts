@@ -37,6 +37,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'lists-asked': ['moves', 3],
   'way-followed': ['moves', 2],
   'few-count': ['disks', 1],
+  'few-contradicted': ['moves', 6],
   'far-not-mine': ['moves', 1],
   'far-silent': ['faults', 1],
   'subtrees-idle': ['moves', 5],

@@ -69,6 +69,26 @@ describe('page budget', () => {
     assert.equal(budget.take(3, at(0)), false);
   });
 
+  it('asks for as many tokens ahead as it used in a heartbeat interval, but for few', () => {
+    const { budget, asks, grant } = asker();
+    budget.has('h.test');
+    budget.pump(at(10));
+    grant({ granted: 8 });
+    for (let request = 1; request <= 7; request++) budget.take(request, at(20));
+    for (let request = 1; request <= 6; request++) budget.ended(request, true);
+    budget.pump(at(30));
+    assert.equal(asks.at(-1)?.wanted, 11, 'half of 8 threads, and one token is left');
+    budget.pump(at(20 + HEARTBEAT_MS));
+    grant({ granted: 11 }, 'a2', 20 + HEARTBEAT_MS);
+    budget.pump(at(30 + 2 * HEARTBEAT_MS));
+    budget.pump(at(40 + 3 * HEARTBEAT_MS));
+    assert.equal(asks.at(-1)?.returned, 4, 'nothing is used any more');
+    assert.equal(budget.take(9, at(50 + 3 * HEARTBEAT_MS)), false);
+    budget.has('h.test');
+    budget.pump(at(60 + 3 * HEARTBEAT_MS));
+    assert.equal(asks.at(-1)?.wanted, 12, 'one for the host that waits, none ahead');
+  });
+
   it('a repeated or late grant adds no tokens', () => {
     const { budget, grant } = asker();
     grant({ granted: 3 });
