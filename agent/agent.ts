@@ -84,6 +84,8 @@ export interface AgentOptions extends Pick<ProtocolParts, 'awaits' | 'completedB
   readonly tell: (what: 'warn' | 'note', message: string) => void;
   /** The round that requests known pages again. */
   readonly refresh?: number | undefined;
+  /** Where it serves the dashboard. */
+  readonly serves?: () => Pick<AgentStatus, 'dashboard'>;
   /** Awaited at the exit, before another process can lock the state. Must not reject. */
   readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
 }
@@ -290,6 +292,7 @@ class Agent implements RunningAgent {
       ...snapshot,
       crawl: this.#p.config.name,
       pid: process.pid,
+      ...this.#p.serves?.(),
       ...(this.#networks && { networks: this.#networks.status() }),
       hostsAwaitingRobots: this.#robotsWaits.look(),
       robotsWaitReason: this.#robotsWaits.why,

@@ -33,3 +33,17 @@ export interface Assignment {
   /** The nearest of the known agents. Absent if all agents are known. */
   nearest?(host: string): string | undefined;
 }
+
+/** A part of the space of host keys that one agent owns. */
+export interface Arc {
+  readonly id: string;
+  /** Fraction of the space. */
+  readonly share: number;
+}
+
+/** The fraction of the space that each of these agents owns. */
+export function sharesOf(ids: readonly string[], arcs: Iterable<Arc>): Map<string, number> {
+  const owned = new Map<string, number>(ids.map((id) => [id, 0]));
+  for (const { id, share } of arcs) owned.set(id, owned.get(id)! + share);
+  return owned;
+}

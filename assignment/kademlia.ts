@@ -4,7 +4,13 @@
 // sorted identifiers are the leaves of a binary trie. A subtree is a range of them, so the trie
 // itself is not stored.
 
-import { type Assignment, type RingMember, sortedMembers } from './assignment.ts';
+import {
+  type Arc,
+  type Assignment,
+  type RingMember,
+  sharesOf,
+  sortedMembers,
+} from './assignment.ts';
 import {
   bitAt,
   commonPrefix,
@@ -58,23 +64,22 @@ export class Kademlia implements Assignment {
    * an identifier has more than 52 forks above it, which does not happen by chance.
    */
   shares(): Map<string, number> {
+    return sharesOf(this.#leaves.names, this.arcs());
+  }
+
+  /** The parts of the key space in the order of the identifiers that own them. */
+  *arcs(): Generator<Arc> {
     const { names, keys, agents } = this.#leaves;
-    const owned = new Map<string, number>(names.map((name) => [name, 0]));
-    const give = (low: number, high: number, share: number): void => {
+    function* within(low: number, high: number, share: number): Generator<Arc> {
       const fork = forkOf(keys, low, high);
-      if (fork === undefined) {
-        // If several agents have this identifier, the first by name owns all of its share.
-        const name = names[agents[low]!]!;
-        owned.set(name, owned.get(name)! + share);
-        return;
-      }
+      // If several agents have this identifier, the first by name owns all of its share.
+      if (fork === undefined) return yield { id: names[agents[low]!]!, share };
       // Only the bit at the fork decides between its sides: the identifiers of both have the
       // earlier bits in common. Half of the keys have each value of the bit.
-      give(low, fork.middle, share / 2);
-      give(fork.middle, high, share / 2);
-    };
-    if (keys.length > 0) give(0, keys.length, 1);
-    return owned;
+      yield* within(low, fork.middle, share / 2);
+      yield* within(fork.middle, high, share / 2);
+    }
+    if (keys.length > 0) yield* within(0, keys.length, 1);
   }
 
   readonly #nearest = (host: string, count: number): string[] => {

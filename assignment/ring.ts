@@ -2,7 +2,7 @@
 // place. The agent with the nearest point, in either direction, owns the host. Adding or removing
 // an agent does not move the points of the others, which gives contravariance.
 
-import type { Assignment, RingMember } from './assignment.ts';
+import { type Arc, type Assignment, type RingMember, sharesOf } from './assignment.ts';
 import { buildCircle, type Circle, firstAtOrAfter } from './circle.ts';
 import { RecentOrders } from './recent-orders.ts';
 import { type RingOptions, wordAt } from './ring-points.ts';
@@ -34,27 +34,29 @@ export class Ring implements Assignment {
 
   /** The fraction of the circle that each agent owns. The sum is 1. */
   shares(): Map<string, number> {
+    return sharesOf(this.#circle.ids, this.arcs());
+  }
+
+  /** The arcs in the order of the circle, from the first point upwards. */
+  *arcs(): Generator<Arc> {
     const { ids, places, agents } = this.#circle;
-    const owned = new Map<string, number>(ids.map((id) => [id, 0]));
-    const give = (agent: number, span: number): void => {
-      const id = ids[agent]!;
-      owned.set(id, owned.get(id)! + span / circumference);
+    const arc = (agent: number, span: number): Arc => {
+      return { id: ids[agent]!, share: span / circumference };
     };
     let below = 0;
     for (let i = 1; i < places.length; i++) {
       const gap = Number(places[i]! - places[i - 1]!);
       // If several agents have this point, the first by identifier owns both sides of it.
       if (gap === 0) continue;
-      give(agents[below]!, gap / 2);
-      give(agents[i]!, gap / 2);
+      yield arc(agents[below]!, gap / 2);
+      yield arc(agents[i]!, gap / 2);
       below = i;
     }
-    if (places.length === 0) return owned;
+    if (places.length === 0) return;
     // The gap around place 0. It is the whole circle if all points are equal.
     const around = circumference - Number(places.at(-1)! - places[0]!);
-    give(agents[below]!, around / 2);
-    give(agents[0]!, around / 2);
-    return owned;
+    yield arc(agents[below]!, around / 2);
+    yield arc(agents[0]!, around / 2);
   }
 
   /** Number of points of each agent. */

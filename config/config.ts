@@ -132,6 +132,12 @@ export interface Config {
     readonly zstdLevel: number;
     readonly links: boolean;
   };
+  readonly monitor: {
+    /** `HOST:PORT`; null: the agent serves nothing. */
+    readonly listen: string | null;
+    /** Absolute path of a file with tokens; null: there is none. */
+    readonly tokens: string | null;
+  };
 }
 
 /** An agent without its endpoint. */

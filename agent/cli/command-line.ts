@@ -2,14 +2,12 @@
 // The code of a command is imported when the command runs, so a short command does not wait for
 // the crawler to load. Usage errors exit with 2.
 
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { wallMs } from '../runtime/clock.ts';
 import { checkExamples, subjects } from './check/check-subjects.ts';
 import { type Caller, calledBy, caller } from './common/caller.ts';
 import { codeOfError, type ExitCode, Refusal } from './common/exit-code.ts';
-import { failureJson, print, say } from './common/output.ts';
+import { failureJson, print, say, version } from './common/output.ts';
 import { type ExportFormat, exportFormats } from './query/export-formats.ts';
 import { queryArguments } from './query/query-arguments.ts';
 import { agentsQuery, failuresQuery, statusesQuery } from './query/query-examples.ts';
@@ -150,6 +148,7 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
     .option('--refresh', 'request the pages of a complete crawl again, to find what has changed')
     .option('--repair', 'check all state files completely; restore lost ones from the copies')
     .option('--restart', 'restart an agent that dies, after a growing wait')
+    .option('--no-monitor', 'serve no dashboard')
     .option(...dataOption)
     .addHelpText('after', launchHelp)
     .action(action(async () => (await import('./launch/launch-command.ts')).launch));
@@ -349,18 +348,4 @@ function agentsFlag(text: string): string {
 function roundFlag(text: string): number {
   if (/^[1-9]\d{0,11}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Give a whole number of 1 or more.');
-}
-
-/** The package's version. This file is in `agent/cli/`, or in `dist/agent/cli/` when installed. */
-function version(): string {
-  for (const up of ['../..', '../../..']) {
-    try {
-      const text = readFileSync(path.join(import.meta.dirname, up, 'package.json'), 'utf8');
-      const { name, version } = JSON.parse(text) as { name?: string; version?: string };
-      if (name === 'ubiring' && version !== undefined) return version;
-    } catch {
-      // Tried again one level up.
-    }
-  }
-  return 'unknown';
 }

@@ -3,7 +3,7 @@
 // its neighbourhood (selected-overlay.ts).
 
 import { hash } from 'node:crypto';
-import type { Assignment, RingMember } from '../../assignment/assignment.ts';
+import type { Arc, Assignment, RingMember } from '../../assignment/assignment.ts';
 import type { Sha1 } from '../../assignment/identifiers.ts';
 import { Kademlia } from '../../assignment/kademlia.ts';
 import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';
@@ -16,6 +16,8 @@ import { assertNever } from '../core/protocol/assert-never.ts';
 export interface Placement extends Assignment {
   /** The fraction of the hosts that each agent owns. */
   shares(): Map<string, number>;
+  /** The parts of the space of host keys in their order, with their owners. */
+  arcs(): Iterable<Arc>;
 }
 
 type Cluster = Pick<Config['cluster'], 'overlay' | 'kademlia' | 'replicas'>;

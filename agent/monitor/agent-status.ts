@@ -8,6 +8,8 @@ export interface AgentStatus extends CoreSnapshot {
   /** The `name` of its config; absent from an agent of an earlier version. */
   readonly crawl?: string;
   readonly pid: number;
+  /** URL of its dashboard; absent: it serves none. */
+  readonly dashboard?: string;
   /** Absent: the crawl is not shared with other networks. */
   readonly networks?: NetworksStatus;
   readonly hosts: number;

@@ -101,8 +101,11 @@ function configOf(
       : path.resolve(options.cwd, options.dataDir);
   const { ca } = parsed.http.tls;
   const caFile = ca === null ? null : path.resolve(path.dirname(file), ca);
+  const { tokens } = parsed.monitor;
+  const tokensFile = tokens === null ? null : path.resolve(path.dirname(file), tokens);
   return {
     ...parsed,
+    monitor: { ...parsed.monitor, tokens: tokensFile },
     http: { ...parsed.http, tls: { ...parsed.http.tls, ca: caFile } },
     file,
     seeds,

@@ -7,6 +7,7 @@ import { cluster } from './cluster-keys.ts';
 import { dedup } from './dedup-keys.ts';
 import { http } from './http-keys.ts';
 import { duration, hostPattern, regexSource, seedUrl, size } from './leaves.ts';
+import { monitor } from './monitor-keys.ts';
 import { links, urls } from './url-keys.ts';
 
 /** More hosts should be covered by patterns. */
@@ -302,6 +303,7 @@ export const configSchema = z
     agent,
     storage,
     archive,
+    monitor,
   })
   .meta({ title: 'ubiring config', description: 'A crawl, its cluster and its limits.' });
 

@@ -196,10 +196,25 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'agent/core/operator/operator.ts: the crawl is complete: add the URL to the seeds',
     by: ['test/operations/agent-situations.ts', 'a seed is added to a crawl that does not run'],
   },
+  ...(
+    [
+      ['http-access.ts: use the dashboard, send "Origin:', 'pages of other sites and rebound names'],
+      ['services.ts: use stop: the state stays', 'a launch serves the state of the cluster'],
+      ['command-run.ts: ubiring … --help has', 'a launch serves the state of the cluster'],
+      ['and there is no token: name a file with tokens', 'an agent serves what its config says'],
+    ] as const
+  ).map(([says, title]) => ({
+    says,
+    by: ['test/integration/http-api.test.ts', title] as const,
+  })),
 ];
 
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
+  ['query-runs.ts: try again in some seconds', 'queries that take long'],
+  ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],
+  ['query-runs.ts: narrow it to some hosts', 'a query of 20 s'],
+  ['site.ts: ubiring status shows the cluster', 'an agent of another crawl at an endpoint'],
   ['run npm install @redis/client@6', 'a package registry'],
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['…: stop one of the two', 'two machines with the same agent'],

@@ -4,12 +4,14 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import type { AgentOptions } from '../../agent.ts';
+import { parseListenAddress } from '../../../config/values/listen-address.ts';
+import type { AgentOptions, RunningAgent } from '../../agent.ts';
 import type { AgentEnd } from '../../composition/agent-end.ts';
 import { wallMs } from '../../runtime/clock.ts';
 import { codeOfError, type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { say } from '../common/output.ts';
+import { say, version } from '../common/output.ts';
+import type { HttpThread } from '../http/http-thread.ts';
 import { recordCompletion, writeRefreshing } from '../state-files/completion-file.ts';
 import { ordersOf } from '../state-files/state-totals.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
@@ -107,11 +109,25 @@ async function run(
   signals: ProcessSignals,
 ): Promise<AgentEnd> {
   const { id } = start;
+  const http = await startedHttp(start.config, log);
+  if (typeof http === 'string') {
+    log.fatal({ code: 4 }, http);
+    return { code: 4, reason: http };
+  }
+  let url: string | null = null;
+  http?.url.then(
+    (at) => {
+      url = at;
+      log.info({ url }, 'serves the dashboard');
+    },
+    () => {},
+  );
   const { startAgent } = await import('../../agent.ts');
   // The completion record is written while the state is locked. A command that revokes a block
   // needs the lock, so it finds the record and removes it.
   const beforeUnlock = (end: AgentEnd) => noteCompletion(start, end, log);
-  const started = await startAgent({ ...start, log, beforeUnlock });
+  const serves = () => (url === null ? {} : { dashboard: url });
+  const started = await startAgent({ ...start, log, beforeUnlock, serves });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);
     return { code: started.code, reason: started.message };
@@ -120,6 +136,7 @@ async function run(
   // Unless stderr is a terminal, the log is written to stderr, too, and has the notice.
   if (notice && process.stderr.isTTY) say(`${id}: ${notice}`);
   signals.obey(agent);
+  const serving = http && serve(http, agent);
   // A suspended launch reads no reports, so a report is sent only when the last one has been sent.
   let isSent = true;
   const report = () => {
@@ -132,7 +149,29 @@ async function run(
   const reporting = process.channel ? setInterval(report, statusEveryMs) : undefined;
   const end = await agent.ended;
   clearInterval(reporting);
+  clearInterval(serving ?? undefined);
+  http?.close();
   return end;
+}
+
+/** Null if the config does not ask for it, or why it cannot start. */
+async function startedHttp(
+  config: ResolvedConfig,
+  log: AgentLog['log'],
+): Promise<HttpThread | null | string> {
+  const { listen } = config.monitor;
+  const address = listen === null ? null : parseListenAddress(listen);
+  if (address === null) return null;
+  const { startHttp } = await import('../http/http-thread.ts');
+  const onError = (message: string) => log.error(message);
+  return startHttp({ config, listen: address, env: process.env, version: version(), onError });
+}
+
+/** @returns the timer that reports the status of the agent */
+function serve(http: HttpThread, agent: RunningAgent): NodeJS.Timeout {
+  const report = () => http.noteStatuses([agent.status()]);
+  report();
+  return setInterval(report, statusEveryMs);
 }
 
 /** Every agent writes the record: agents may be started by hand, and `launch` may be killed. */

@@ -2,6 +2,8 @@
 // terminal shows them and NO_COLOR does not forbid it. `printable` replaces control characters
 // in texts from the web. Every command prints through this file.
 
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { caller, type OutputStream } from './caller.ts';
 
@@ -149,6 +151,20 @@ export function durationText(ms: number): string {
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h ${String(minutes % 60).padStart(2, '0')} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** The version of this package; `dist/agent/cli/common/` is one level deeper. */
+export function version(): string {
+  for (const up of ['../../..', '../../../..']) {
+    try {
+      const text = readFileSync(path.join(import.meta.dirname, up, 'package.json'), 'utf8');
+      const { name, version } = JSON.parse(text) as { name?: string; version?: string };
+      if (name === 'ubiring' && version !== undefined) return version;
+    } catch {
+      // Tried again one level up.
+    }
+  }
+  return 'unknown';
 }
 
 /**

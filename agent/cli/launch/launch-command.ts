@@ -6,6 +6,7 @@ import type { Config } from '../../../config/config.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { judgePorts } from '../agent/agent-ports.ts';
 import { type EndKind, statusEveryMs } from '../agent/launch-messages.ts';
+import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { lockLaunch } from '../common/launch-lock.ts';
 import {
@@ -15,8 +16,9 @@ import {
   startCommand,
   withEndpoints,
 } from '../common/load-config.ts';
-import { durationText, print, say } from '../common/output.ts';
+import { durationText, print, say, version, warn } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
+import type { HttpThread } from '../http/http-thread.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
@@ -122,16 +124,35 @@ async function launchLocked(
     return refused.code;
   }
   const startedMs = monotonicMs();
-  const run = new Launch({ config, restart: flags.restart ?? false, onStarted: unlock, ...start });
+  const isServing = flags.monitor !== false && config.monitor.listen === null;
+  const http = isServing ? await startedHttp(config) : null;
+  const restart = flags.restart ?? false;
+  const run = new Launch({ config, restart, http, onStarted: unlock, ...start });
   // After the signal handlers are set: a reader of this line may send a signal at once.
   say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
+  http?.url.then(
+    (url) => run.say(`dashboard: ${url}`),
+    () => {},
+  );
   const code = await run.ended;
+  http?.close();
   // Set before the summary: if its reader closes the pipe early, the exit code stays the same.
   process.exitCode = code;
   const tookMs = monotonicMs() - startedMs;
   await printed(launchSummary(config, run.agents, tookMs));
   say(run.summary(code));
   return code;
+}
+
+/** A crawl does not fail because its dashboard cannot be served. */
+async function startedHttp(config: ResolvedConfig): Promise<HttpThread | null> {
+  const { startHttp } = await import('../http/http-thread.ts');
+  const listen = { host: '127.0.0.1', port: 0 };
+  const { env } = caller();
+  const started = startHttp({ config, listen, env, version: version(), onError: warn });
+  if (typeof started !== 'string') return started;
+  warn(started);
+  return null;
 }
 
 /** Prints, but waits only `printMsMax` for a reader. */
@@ -148,6 +169,8 @@ interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits' | 'comple
   readonly config: ResolvedConfig;
   /** Whether agents that die are restarted. */
   readonly restart: boolean;
+  /** Serves the dashboard; null: nothing does. */
+  readonly http: HttpThread | null;
   /** Called, perhaps more than once, when each agent holds its lock or has exited. */
   readonly onStarted: () => void;
 }
@@ -188,6 +211,10 @@ class Launch {
     return new AgentProcess(start, (agent) => this.#onEnd(agent));
   }
 
+  say(message: string): void {
+    this.#view.say(message);
+  }
+
   summary(code: ExitCode): string {
     if (code === 0) return `the crawl is complete\n${nextSteps(this.#options.config)}`;
     if (code !== 11) return 'the crawl is not complete; launch again once the cause is gone';
@@ -201,6 +228,9 @@ class Launch {
       status: agent.status,
     }));
     this.#view.show(this.#meter.at(now, reported), now);
+    this.#options.http?.noteStatuses(
+      this.agents.flatMap(({ exit, status }) => (exit === null && status ? [status] : [])),
+    );
     if (reported.every(({ status }, k) => status !== null || this.agents[k]?.exit !== null)) {
       this.#options.onStarted();
     }

@@ -38,6 +38,8 @@ export interface PlanFlags {
   readonly refresh?: boolean;
   readonly repair?: boolean;
   readonly restart?: boolean;
+  /** False: the launch serves no dashboard. */
+  readonly monitor?: boolean;
 }
 
 interface Refused {

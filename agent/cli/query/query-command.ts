@@ -13,6 +13,9 @@ import { openCrawlFiles } from '../state-files/crawl-files.ts';
 import { Outlet } from './outlet.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
 
+/** SQLite sorts on disk what needs more; an expression that needs more fails. */
+const HEAP_BYTES_MAX = 1024 ** 3;
+
 export async function query(
   file: string,
   sql: string,
@@ -22,6 +25,7 @@ export async function query(
   if (!crawl.ok) return crawl.code;
   const { views } = crawl;
   const db = views.open();
+  db.pragma(`hard_heap_limit = ${HEAP_BYTES_MAX}`);
   const outlet = new Outlet();
   let code: ExitCode;
   try {

@@ -109,7 +109,7 @@ export async function status(
 }
 
 /** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
-async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
+export async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') return askFirst(asked(config), 'status');
   const walked = await walk(asked(config), { verb: 'status', args: [], isReadable: isStatusOf });
   if (walked.results.size === 0) return { ok: false, failures: walked.failures };

@@ -76,6 +76,7 @@ const defaults = {
     zstdLevel: 3,
     links: false,
   },
+  monitor: { listen: null, tokens: null },
 };
 
 test('load: accepts seeds alone, and sets every default', () => {

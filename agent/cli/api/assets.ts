@@ -1,0 +1,59 @@
+// The files of the dashboard: its own, and those of the libraries htm and uPlot. All are read at the
+// start, so no request can name another file.
+
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+export interface Asset {
+  readonly type: string;
+  readonly body: Buffer;
+  readonly gzipped: Buffer;
+  readonly tag: string;
+}
+
+const OWN = [
+  ...['index.html', 'dashboard.css', 'dashboard.js', 'api.js', 'circle.js', 'charts.js'],
+  ...['tables.js', 'problems.js', 'controls.js', 'format.js', 'lookup.js', 'icon.svg'],
+];
+const LIBRARIES = {
+  'htm.js': ['htm', 'preact/standalone.module.js'],
+  'uplot.js': ['uplot', 'dist/uPlot.iife.min.js'],
+  'uplot.css': ['uplot', 'dist/uPlot.min.css'],
+} as const;
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** By path. */
+export function readAssets(): ReadonlyMap<string, Asset> {
+  const folder = fileURLToPath(new URL('../../dashboard', import.meta.url));
+  const assets = new Map<string, Asset>();
+  for (const name of OWN) assets.set(`/${name}`, assetOf(path.join(folder, name)));
+  const { resolve } = createRequire(import.meta.url);
+  for (const [name, [library, file]] of Object.entries(LIBRARIES)) {
+    const root = rootOf(resolve(library), library);
+    assets.set(`/lib/${name}`, assetOf(path.join(root, file)));
+  }
+  assets.set('/', assets.get('/index.html')!);
+  return assets;
+}
+
+/** The folder of a package, from the path of one of its files. */
+function rootOf(file: string, library: string): string {
+  const end = `${path.sep}node_modules${path.sep}${library}`;
+  return file.slice(0, file.lastIndexOf(end) + end.length);
+}
+
+function assetOf(file: string): Asset {
+  const body = readFileSync(file);
+  const type = TYPES[path.extname(file)]!;
+  const tag = `"${hash('sha256', body).slice(0, 16)}"`;
+  return { type, body, gzipped: gzipSync(body), tag };
+}

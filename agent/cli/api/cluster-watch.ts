@@ -1,0 +1,80 @@
+// The state of the whole cluster for the dashboard, at most once a second and only while somebody
+// asks for it. All clients get the same text, so their number hardly matters.
+
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { monotonicMs, wallMs } from '../../runtime/clock.ts';
+import type { ResolvedConfig } from '../common/load-config.ts';
+import { checkedCompletion } from '../state-files/completion-check.ts';
+import { askStatus, type ClusterStatus, clusterStatus } from '../status/status-command.ts';
+
+const FRESH_MS = 1000;
+const compress = promisify(gzip);
+
+/** The response to `GET /api/v1/cluster`. */
+export interface ClusterView extends ClusterStatus {
+  /** Name of the crawl. */
+  readonly name: string;
+  readonly overlay: 'ring' | 'kademlia';
+  readonly heartbeatMs: number;
+  readonly suspectAfterMs: number;
+  readonly backups: number;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Why no agent answers; empty if one does. */
+  readonly failures: readonly string[];
+}
+
+export interface SharedText {
+  readonly view: ClusterView;
+  readonly json: Buffer;
+  readonly gzipped: Buffer;
+  readonly tag: string;
+}
+
+export class ClusterWatch {
+  readonly #config: ResolvedConfig;
+  #last: SharedText | null = null;
+  #at = -Infinity;
+  /** The question that is being asked; null: none. */
+  #asking: Promise<SharedText> | null = null;
+  #number = 0;
+
+  constructor(config: ResolvedConfig) {
+    this.#config = config;
+  }
+
+  /** The state of the cluster, at most a second old, or as old as the answer takes. */
+  now(): Promise<SharedText> {
+    if (this.#last && monotonicMs() - this.#at < FRESH_MS) return Promise.resolve(this.#last);
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  async #ask(): Promise<SharedText> {
+    const view = await this.#view();
+    const json = Buffer.from(JSON.stringify(view));
+    this.#last = { view, json, gzipped: await compress(json), tag: `"${++this.#number}"` };
+    this.#at = monotonicMs();
+    return this.#last;
+  }
+
+  async #view(): Promise<ClusterView> {
+    const { name, cluster } = this.#config;
+    const { overlay, backups, failureDetector } = cluster;
+    const common = { name, overlay, backups, ...failureDetector, at: wallMs() };
+    const ids = cluster.agents.map(({ id }) => id);
+    const answer = await askStatus(this.#config);
+    if (answer.ok) return { ...common, ...clusterStatus(answer.result, ids), failures: [] };
+    const { failures } = answer;
+    const completion = checkedCompletion(this.#config, ids);
+    const none = { ...common, agents: [], unreachable: ids };
+    if (completion.kind !== 'complete' && completion.kind !== 'unsound')
+      return { ...none, failures };
+    const { at, agents } = completion.note;
+    const unsound = completion.kind === 'unsound' && { unsound: completion.agents };
+    return { ...none, failures: [], complete: { at, agents }, ...unsound };
+  }
+}

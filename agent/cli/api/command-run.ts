@@ -1,0 +1,72 @@
+// Runs a command of `ubiring` in this thread for an HTTP request, with `--json`, so that the API does
+// the same as the command line.
+
+import { Writable } from 'node:stream';
+import { isRecord } from '../../messaging/checks/shape.ts';
+import type { OutputStream } from '../common/caller.ts';
+import { HttpProblem } from './http-problem.ts';
+
+/** More than any answer needs, to bound the memory. */
+const OUTPUT_BYTES_MAX = 32 * 1024 ** 2;
+
+export interface CommandSource {
+  /** Path of the config file. */
+  readonly file: string;
+  readonly dataDir: string;
+}
+
+interface CommandLine {
+  readonly name: string;
+  readonly options?: readonly string[];
+  /** What follows the config. */
+  readonly args: readonly string[];
+}
+
+/**
+ * @returns the JSON that the command printed, also if it exits with 1 because some agents were not
+ *   reached
+ * @throws HttpProblem if it failed
+ */
+export async function runCommand(
+  { file, dataDir }: CommandSource,
+  { name, options = [], args }: CommandLine,
+): Promise<unknown> {
+  const { commandLine } = await import('../command-line.ts');
+  const stdout = new Collected();
+  const stderr = new Collected();
+  const heard = { messages: [] as string[], output: false };
+  // `--` ends the options: an argument of a request must not become one.
+  const all = [name, '--json', '--data', dataDir, ...options, '--', file, ...args];
+  const argv = ['node', 'ubiring', ...all];
+  const code = await commandLine({ argv, env: { NO_COLOR: '1' }, stdout, stderr, heard });
+  const answer = answerOf(stdout.text);
+  if (answer !== null && (code === 0 || code === 1)) return answer;
+  const why = heard.messages.join('\n').trim() || `${name} exited with ${code}`;
+  const [status, kind] = code === 2 ? [400, 'refused'] : [503, 'failed'];
+  throw new HttpProblem(status, `command-${kind}`, why, `ubiring ${name} --help has examples`);
+}
+
+/** Null if the command has printed nothing, or that it failed. */
+function answerOf(text: string): unknown {
+  if (text.trim() === '') return null;
+  const printed: unknown = JSON.parse(text);
+  return isRecord(printed) && isRecord(printed.error) && 'message' in printed.error
+    ? null
+    : printed;
+}
+
+class Collected extends Writable implements OutputStream {
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error) => void): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > OUTPUT_BYTES_MAX) return done(new Error('the output is too large'));
+    this.#parts.push(chunk);
+    done();
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#parts).toString();
+  }
+}

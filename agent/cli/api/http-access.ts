@@ -1,0 +1,81 @@
+// Decides who may do what over HTTP. A bearer token has a role. A client on the same machine needs no
+// token to read; to steer, its browser must say that the request comes from the dashboard itself. So
+// a page of another site can neither read nor steer, although it runs in a browser on this machine,
+// and neither can one whose name was changed to a loopback address (DNS rebinding).
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { isLoopback } from '../../../config/values/listen-address.ts';
+import { ROLES, type Role, type Tokens } from '../http/tokens.ts';
+import { HttpProblem } from './http-problem.ts';
+
+export interface Asker {
+  readonly headers: IncomingHttpHeaders;
+  /** Address of the client's end of the connection. */
+  readonly remoteAddress: string | undefined;
+}
+
+/**
+ * @returns the role of the client
+ * @throws HttpProblem if it has none
+ */
+export function roleOf({ headers, remoteAddress }: Asker, tokens: Tokens): Role {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const [, token] = /^Bearer +(\S+)$/i.exec(authorization) ?? [];
+    const role = token === undefined ? null : tokens.roleOf(token);
+    if (role !== null) return role;
+    throw new HttpProblem(401, 'token-unknown', 'the token is not known', TOKEN_REMEDY);
+  }
+  if (!isLoopback(remoteAddress ?? '') || isForwarded(headers)) {
+    const detail = 'a client on another machine needs a token';
+    throw new HttpProblem(401, 'token-missing', detail, TOKEN_REMEDY);
+  }
+  if (!isNumberOrLocal(hostOf(headers.host))) {
+    const detail = `the Host header ${JSON.stringify(headers.host ?? '')} is not a loopback address`;
+    const remedy = 'open the dashboard as http://127.0.0.1:PORT/, or send a token';
+    throw new HttpProblem(403, 'host-refused', detail, remedy);
+  }
+  const site = headers['sec-fetch-site'];
+  if (site === 'cross-site' || site === 'same-site') {
+    const detail = 'the request comes from a page of another site';
+    throw new HttpProblem(403, 'other-site', detail, 'open the address itself in the browser');
+  }
+  return isOwnPage(headers) ? 'admin' : 'read';
+}
+
+const TOKEN_REMEDY =
+  'send "Authorization: Bearer TOKEN" with a token of the file that monitor.tokens names, or of MONITOR_TOKENS';
+
+/** A proxy on this machine forwards requests of others. */
+function isForwarded(headers: IncomingHttpHeaders): boolean {
+  return ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'].some((name) => name in headers);
+}
+
+/** Browsers set these headers, and pages cannot change them. */
+function isOwnPage(headers: IncomingHttpHeaders): boolean {
+  if (headers.origin !== undefined) return headers.origin === `http://${headers.host}`;
+  return headers['sec-fetch-site'] === 'same-origin';
+}
+
+/** Without port and brackets. */
+function hostOf(header: string | undefined): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d+)?$/.exec(header ?? '') ?? [];
+  return bracketed ?? plain ?? '';
+}
+
+/** No name server can answer for these. */
+function isNumberOrLocal(host: string): boolean {
+  return host === 'localhost' || isIP(host) !== 0;
+}
+
+/** @throws HttpProblem if the role does not suffice */
+export function demand(needed: Role, role: Role, { headers }: Asker): void {
+  if (ROLES.indexOf(role) >= ROLES.indexOf(needed)) return;
+  const detail = `this needs the role ${needed}, and the request has the role ${role}`;
+  const remedy =
+    headers.authorization === undefined
+      ? 'use the dashboard, send "Origin: http://HOST:PORT" of this server, or send a token'
+      : `send a token with the role ${needed}`;
+  throw new HttpProblem(403, 'role-too-low', detail, remedy);
+}

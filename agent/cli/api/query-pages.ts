@@ -1,0 +1,174 @@
+// Pages of the rows of the state files on this machine, for lists that people scroll through: sorted,
+// filtered, and continued after the last row rather than by its number, because rows are added all
+// the time. Each request opens the files and closes them, so that none keeps an agent from truncating
+// its write-ahead log.
+
+import path from 'node:path';
+import { HAS_HOST, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
+import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
+import { HttpProblem } from './http-problem.ts';
+
+type Row = Readonly<Record<string, string | number | null>>;
+
+export interface RowsPage {
+  readonly rows: readonly Row[];
+  /** Continues after the last row; null: there are no more. */
+  readonly next: string | null;
+  /** A sentence for each state file that could not be read. */
+  readonly problems: readonly string[];
+}
+
+export const HOST_SORTS = [
+  'host',
+  'pages_queued',
+  'pages_done',
+  'delay_ms',
+  'last_fetch_at',
+] as const;
+export const HOST_STATES = ['waiting', 'visiting', 'backing off', 'trap', 'done'] as const;
+const HOST_COLUMNS = [
+  ...['host', 'ip', 'pages_done', 'pages_queued', 'out_of_scope', 'delay_ms', 'robots'],
+  ...['last_fetch_at', 'next_fetch_at', 'state'],
+];
+
+export interface HostsQuery {
+  readonly agent?: string | undefined;
+  readonly state?: (typeof HOST_STATES)[number] | undefined;
+  /** Part of the name. */
+  readonly search?: string | undefined;
+  readonly sort: (typeof HOST_SORTS)[number];
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
+/** The value by which the list is sorted, and the host, which decides between equal ones. */
+type Cursor = readonly [number | string, string];
+
+/** The hosts of all agents. Numbers are sorted in descending order, names in ascending order. */
+export function hostsPage(dataDir: string, query: HostsQuery): RowsPage {
+  const { sort, limit, state, search, after } = query;
+  const isName = sort === 'host';
+  const filter = new HostFilter();
+  if (state !== undefined) filter.add('state = ?', state);
+  if (search !== undefined) filter.add('instr(host, ?) > 0', search.toLowerCase());
+  if (after !== undefined) filter.after(sort, ...cursorOf(after, isName));
+  const found = filter.sql(sort, limit + 1);
+  return withFiles(dataDir, query.agent, (files) => {
+    const all = files.flatMap((file) =>
+      [...file.rows(found, ...filter.values)].map(([host, sorted]) => {
+        const by = isName ? String(host) : Number(sorted);
+        return { file, host: String(host), by };
+      }),
+    );
+    all.sort((a, b) => compare(b.by, a.by, isName) || (a.host < b.host ? -1 : 1));
+    const shown = all.slice(0, limit);
+    const last = shown.at(-1);
+    const next = all.length > limit && last ? textOf([last.by, last.host]) : null;
+    const whole = rowsOfHost('hosts', HOST_COLUMNS);
+    const rows = shown.flatMap(({ file, host }) => rowsOf(file, HOST_COLUMNS, whole, host, 1, 0));
+    return { rows, next };
+  });
+}
+
+function compare(a: number | string, b: number | string, isName: boolean): number {
+  if (a === b) return 0;
+  return a < b === isName ? 1 : -1;
+}
+
+const URL_COLUMNS = {
+  pages: [
+    ...['url', 'host', 'depth', 'status', 'content_type', 'bytes', 'fetched_at', 'duration_ms'],
+    ...['error', 'redirect_to', 'referrer', 'attempts', 'round'],
+  ],
+  frontier: [
+    'url',
+    'host',
+    'depth',
+    'attempts',
+    'not_before',
+    'referrer',
+    'round',
+    'state',
+    'network',
+  ],
+  skipped: ['url', 'host', 'reason', 'referrer', 'round', 'network'],
+} as const;
+export type UrlView = keyof typeof URL_COLUMNS;
+
+export interface UrlsQuery {
+  readonly host: string;
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
+/** The URLs of one host in a view, in the order of its files. */
+export function urlsPage(
+  dataDir: string,
+  view: UrlView,
+  { host, limit, after }: UrlsQuery,
+): RowsPage {
+  const columns = URL_COLUMNS[view];
+  const passed = after === undefined ? 0 : Number(cursorOf(after, false)[0]);
+  const sql = rowsOfHost(view, columns);
+  return withFiles(dataDir, undefined, (files) => {
+    const holder = files.find((file) => file.first(HAS_HOST, host));
+    if (!holder) return { rows: [], next: null };
+    const rows = rowsOf(holder, columns, sql, host, limit + 1, passed);
+    const next = rows.length > limit ? textOf([passed + limit, host]) : null;
+    return { rows: rows.slice(0, limit), next };
+  });
+}
+
+function rowsOf(
+  file: StateFile,
+  columns: readonly string[],
+  sql: string,
+  ...values: readonly unknown[]
+): Row[] {
+  return [...file.rows(sql, ...values)].map((row) => {
+    const named = columns.map((name, i) => [name, plain(row[i])] as const);
+    return { agent: file.agent, ...Object.fromEntries(named) };
+  });
+}
+
+function plain(value: unknown): string | number | null {
+  if (typeof value === 'bigint') return Number(value);
+  return typeof value === 'number' || typeof value === 'string' ? value : null;
+}
+
+function withFiles(
+  dataDir: string,
+  agent: string | undefined,
+  read: (files: readonly StateFile[]) => Pick<RowsPage, 'rows' | 'next'>,
+): RowsPage {
+  const files: StateFile[] = [];
+  const problems: string[] = [];
+  const ids = foundAgents(dataDir).filter((id) => agent === undefined || id === agent);
+  try {
+    for (const id of ids) {
+      const opened = openStateFile(id, path.join(dataDir, id, 'state.sqlite'));
+      if (typeof opened === 'string') problems.push(opened);
+      else files.push(opened);
+    }
+    return { ...read(files), problems };
+  } finally {
+    for (const file of files) file.close();
+  }
+}
+
+function textOf(cursor: Cursor): string {
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
+}
+
+function cursorOf(text: string, isName: boolean): Cursor {
+  try {
+    const [value, host]: unknown[] = JSON.parse(Buffer.from(text, 'base64url').toString());
+    if (typeof value === (isName ? 'string' : 'number') && typeof host === 'string') {
+      return [value as number | string, host];
+    }
+  } catch {
+    // Not a cursor of this list.
+  }
+  const detail = 'the value of "after" is not from an answer with the same "sort"';
+  throw new HttpProblem(400, 'cursor-invalid', detail, 'use "next" of the previous answer');
+}

@@ -1,0 +1,220 @@
+// The routes of the API: what each needs and returns. The same schemas check the requests and make
+// the OpenAPI description (openapi.ts).
+
+import { z } from 'zod';
+import type { Role } from '../http/tokens.ts';
+import { HOST_SORTS, HOST_STATES } from './query-pages.ts';
+import type { Services } from './services.ts';
+
+const PAGE_LIMIT = 100;
+const PAGE_LIMIT_MAX = 1000;
+const URL_LENGTH_MAX = 16_384;
+const SQL_LENGTH_MAX = 20_000;
+
+const limit = z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT).meta({
+  description: 'Rows at most.',
+});
+const after = z.string().max(2000).optional().meta({
+  description: '`next` of the previous answer, to continue after it.',
+});
+const agentId = z.string().min(1).max(64);
+const host = z.string().min(1).max(300);
+const results = z.record(z.string(), z.string()).meta({
+  description: 'By agent: `applied`, `unreachable`, or what it said.',
+});
+const rows = z.object({
+  rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.null()]))),
+  next: z.string().nullable(),
+  problems: z.array(z.string()),
+});
+const anyObject = z.record(z.string(), z.unknown());
+
+export interface Call<Q = unknown, B = unknown> {
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Q;
+  readonly body: B;
+  /** The client has gone. */
+  readonly signal: AbortSignal;
+}
+
+export interface Route<Q extends z.ZodType = z.ZodType, B extends z.ZodType = z.ZodType> {
+  readonly method: 'GET' | 'POST';
+  /** With `{name}` for a part that varies. */
+  readonly path: string;
+  readonly role: Role;
+  readonly summary: string;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly result: z.ZodType;
+  /** JSON text, or a value that becomes JSON. */
+  readonly handle: (services: Services, call: Call<z.output<Q>, z.output<B>>) => Promise<unknown>;
+}
+
+function route<Q extends z.ZodType, B extends z.ZodType>(one: Route<Q, B>): Route {
+  return one as unknown as Route;
+}
+
+const hostsQuery = z.strictObject({
+  agent: agentId.optional(),
+  state: z.enum(HOST_STATES).optional(),
+  search: z.string().min(1).max(300).optional().meta({ description: 'Part of the host name.' }),
+  sort: z.enum(HOST_SORTS).default('pages_queued'),
+  limit,
+  after,
+});
+const urlsQuery = z.strictObject({ host, limit, after });
+
+const directive = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.enum(['pause', 'resume']) }),
+  z.strictObject({ kind: z.enum(['block', 'unblock', 'undelay']), host }),
+  z.strictObject({ kind: z.literal('delay'), host, delayMs: z.int().min(0).max(86_400_000) }),
+]);
+
+const READING: readonly Route[] = [
+  route({
+    ...{ method: 'GET', path: '/cluster', role: 'read' },
+    summary: 'The status of all agents, and the directives in force',
+    result: anyObject,
+    handle: async ({ watch }) => (await watch.now()).view,
+  }),
+  route({
+    ...{ method: 'GET', path: '/agents', role: 'read' },
+    summary: 'The status of each agent',
+    result: z.array(anyObject),
+    handle: async ({ watch }) => (await watch.now()).view.agents,
+  }),
+  route({
+    ...{ method: 'GET', path: '/circle', role: 'read' },
+    summary: 'Which agent owns each slice of the space of host keys, for each view of it',
+    result: anyObject,
+    handle: async ({ circle }) => circle(),
+  }),
+  route({
+    ...{ method: 'GET', path: '/hosts', role: 'read' },
+    summary: 'Hosts of the agents on this machine',
+    query: hostsQuery,
+    result: rows,
+    handle: async ({ hosts }, { query }) => hosts(query),
+  }),
+  ...(['pages', 'frontier', 'skipped'] as const).map((view) =>
+    route({
+      ...{ method: 'GET', path: `/${view}`, role: 'read' },
+      summary: `URLs of a host in the view ${view}`,
+      query: urlsQuery,
+      result: rows,
+      handle: async ({ urls }, { query }) => urls(view, query),
+    }),
+  ),
+  route({
+    ...{ method: 'GET', path: '/explain', role: 'read' },
+    summary: 'Why a URL is crawled or not, and its history',
+    query: z.strictObject({ url: z.string().min(1).max(URL_LENGTH_MAX) }),
+    result: anyObject,
+    handle: ({ run }, { query }) => run({ name: 'explain', args: [query.url] }),
+  }),
+  route({
+    ...{ method: 'GET', path: '/directives', role: 'read' },
+    summary: 'The directives in force, with the agents that have each',
+    result: z.array(anyObject),
+    handle: async ({ watch }) => (await watch.now()).view.orders ?? [],
+  }),
+  route({
+    ...{ method: 'GET', path: '/agents/{id}/departure', role: 'read' },
+    summary: 'Which agents would get the hosts of an agent that leaves',
+    result: anyObject,
+    handle: async ({ departure }, { path }) => departure(path.id!),
+  }),
+  route({
+    ...{ method: 'POST', path: '/query', role: 'read' },
+    summary: 'The rows of a read-only SQL statement over the views',
+    body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
+    result: z.array(anyObject),
+    handle: ({ queries }, { body, signal }) => queries.run(body.sql, signal),
+  }),
+];
+
+const STEERING: readonly Route[] = [
+  route({
+    ...{ method: 'POST', path: '/directives', role: 'steer' },
+    summary: 'Gives a directive to all agents',
+    body: directive,
+    result: results,
+    handle: ({ run }, { body }) => {
+      switch (body.kind) {
+        case 'pause':
+        case 'resume':
+          return run({ name: body.kind, args: [] });
+        case 'delay':
+          return run({ name: 'delay', args: [body.host, String(body.delayMs)] });
+        case 'block':
+          return run({ name: 'block', args: [body.host] });
+        default:
+          return run({ name: body.kind.slice(2), options: ['--off'], args: [body.host] });
+      }
+    },
+  }),
+  route({
+    ...{ method: 'POST', path: '/seeds', role: 'steer' },
+    summary: 'Adds seeds',
+    body: z.strictObject({ urls: z.array(z.string().min(1).max(URL_LENGTH_MAX)).min(1).max(500) }),
+    result: anyObject,
+    handle: ({ run }, { body }) => run({ name: 'seed', args: body.urls }),
+  }),
+  route({
+    ...{ method: 'POST', path: '/agents/{id}/leave', role: 'admin' },
+    summary: 'The agent hands over its hosts and exits',
+    result: results,
+    handle: ({ run }, { path }) => run({ name: 'stop', args: [path.id!] }),
+  }),
+  route({
+    ...{ method: 'POST', path: '/stop', role: 'admin' },
+    summary: 'All agents settle their pages and exit; a later launch continues',
+    result: results,
+    handle: ({ run }) => run({ name: 'stop', args: [] }),
+  }),
+];
+
+export const ROUTES: readonly Route[] = [...READING, ...STEERING];
+export const API = '/api/v1';
+
+export interface FoundRoute {
+  readonly route: Route;
+  readonly path: Readonly<Record<string, string>>;
+}
+
+/** @returns the route; null: none has the path; otherwise the methods of the routes with the path */
+export function routeOf(method: string, pathname: string): FoundRoute | readonly string[] | null {
+  const methods: string[] = [];
+  for (const one of ROUTES) {
+    const path = matched(`${API}${one.path}`, pathname);
+    if (!path) continue;
+    if (one.method === method) return { route: one, path };
+    methods.push(one.method);
+  }
+  return methods.length > 0 ? methods : null;
+}
+
+function matched(pattern: string, pathname: string): Record<string, string> | null {
+  const [expected, given] = [pattern.split('/'), pathname.split('/')];
+  if (expected.length !== given.length) return null;
+  const values: Record<string, string> = {};
+  for (const [i, part] of expected.entries()) {
+    const name = /^\{(\w+)\}$/.exec(part)?.[1];
+    if (name === undefined) {
+      if (part !== given[i]) return null;
+    } else {
+      const value = decoded(given[i]!);
+      if (value === null || value === '' || value.length > 64) return null;
+      values[name] = value;
+    }
+  }
+  return values;
+}
+
+function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,276 @@
+// The responses to HTTP requests: dashboard, API, metrics and health.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { monotonicMs } from '../../runtime/clock.ts';
+import { messageOf, Refusal } from '../common/exit-code.ts';
+import type { HttpWork } from '../http/http-thread.ts';
+import { Tokens } from '../http/tokens.ts';
+import { type Asset, readAssets } from './assets.ts';
+import { EventStream } from './event-stream.ts';
+import { demand, roleOf } from './http-access.ts';
+import { metricsText } from './http-metrics.ts';
+import { HttpProblem } from './http-problem.ts';
+import { openApi } from './openapi.ts';
+import { API, type FoundRoute, routeOf } from './routes.ts';
+import { Services } from './services.ts';
+
+const BODY_BYTES_MAX = 128 * 1024;
+/** An agent that has not reported its status for so long hangs. */
+const STATUS_MS_MAX = 10_000;
+
+const SAFE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+} as const;
+
+interface SiteParts {
+  readonly services: Services;
+  readonly tokens: Tokens;
+  readonly assets: ReadonlyMap<string, Asset>;
+  readonly dataDir: string;
+  /** Of ubiring. */
+  readonly version: string;
+  readonly onError: (error: unknown) => void;
+}
+
+export class Site {
+  readonly #p: SiteParts;
+  readonly #events: EventStream;
+  /** The latest status of each agent of this process, and when it came. */
+  readonly #statuses = new Map<string, { readonly status: AgentStatus; readonly at: number }>();
+
+  constructor(parts: SiteParts) {
+    this.#p = parts;
+    this.#events = new EventStream(parts.dataDir);
+  }
+
+  noteStatuses(statuses: readonly AgentStatus[]): void {
+    for (const status of statuses) this.#statuses.set(status.id, { status, at: monotonicMs() });
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SAFE_HEADERS)) response.setHeader(name, value);
+    try {
+      await this.#route(request, response);
+    } catch (error) {
+      this.#fail(request, response, error);
+    }
+  }
+
+  #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const problem = problemOf(error);
+    if (problem.document.status === 500) this.#p.onError(error);
+    if (response.headersSent) return void response.destroy();
+    // The rest of a request that was not read would be taken for the next one.
+    if (!request.complete) response.setHeader('connection', 'close');
+    if (problem.document.status === 401) response.setHeader('www-authenticate', 'Bearer');
+    const body = JSON.stringify(problem.document);
+    response.writeHead(problem.document.status, { 'content-type': 'application/problem+json' });
+    response.end(`${body}\n`);
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = urlOf(request);
+    const asset = this.#p.assets.get(url.pathname);
+    // The dashboard has no data of the crawl, and it asks for the token.
+    if (asset) return sendAsset(request, response, asset);
+    const asker = { headers: request.headers, remoteAddress: request.socket.remoteAddress };
+    if (url.pathname === '/healthz') return this.#health(response);
+    const role = roleOf(asker, this.#p.tokens);
+    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
+    const found = routeOf(method, url.pathname);
+    if (found && 'route' in found) {
+      demand(found.route.role, role, asker);
+      return this.#call(found, url, request, response);
+    }
+    if (found) throw notAllowed(found, response);
+    if (method !== 'GET') throw unknownPath(url.pathname);
+    await this.#special(url, request, response);
+  }
+
+  async #special(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    switch (url.pathname) {
+      case '/readyz':
+        return this.#readiness(response);
+      case '/metrics': {
+        const known = [...this.#statuses.values()].map(({ status }) => status);
+        const age = (id: string) => (monotonicMs() - this.#statuses.get(id)!.at) / 1000;
+        const { type, text } = await metricsText(known, age);
+        response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
+        response.end(text);
+        return;
+      }
+      case `${API}/events`: {
+        const last = request.headers['last-event-id'] ?? url.searchParams.get('after');
+        return this.#events.add(response, typeof last === 'string' ? last : null);
+      }
+      case `${API}/openapi.json`:
+        return sendJson(response, openApi(this.#p.version));
+      default:
+        throw unknownPath(url.pathname);
+    }
+  }
+
+  async #call(
+    { route, path }: FoundRoute,
+    url: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const query = route.query ? checked(route.query, queryOf(url), 'query') : undefined;
+    const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
+    if (route.path === '/cluster') return this.#sendCluster(request, response);
+    const call = { path, query, body, signal: gone.signal };
+    sendJson(response, await route.handle(this.#p.services, call));
+  }
+
+  /** Many dashboards ask for it every second. */
+  async #sendCluster(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { json, gzipped, tag } = await this.#p.services.watch.now();
+    sendText(request, response, { type: 'application/json', body: json, gzipped, tag });
+  }
+
+  #health(response: ServerResponse): void {
+    const silent = [...this.#statuses].filter(([, { at }]) => monotonicMs() - at > STATUS_MS_MAX);
+    const ids = silent.map(([id]) => id);
+    response.writeHead(ids.length > 0 ? 503 : 200, { 'content-type': 'text/plain' });
+    response.end(ids.length > 0 ? `no report from ${ids.join(', ')}\n` : 'ok\n');
+  }
+
+  #readiness(response: ServerResponse): void {
+    const known = [...this.#statuses.values()];
+    const waiting = known.filter(
+      ({ status, at }) => !status.joined || monotonicMs() - at > STATUS_MS_MAX,
+    );
+    const isReady = known.length > 0 && waiting.length === 0;
+    const why = waiting.map(({ status }) => `${status.id}: ${status.waits ?? 'has not joined'}`);
+    response.writeHead(isReady ? 200 : 503, { 'content-type': 'text/plain' });
+    response.end(isReady ? 'ok\n' : `${why.join('\n') || 'no agent has reported yet'}\n`);
+  }
+}
+
+function urlOf({ url = '/' }: IncomingMessage): URL {
+  // Requests to proxies have absolute URLs, which this server does not serve.
+  const parsed = url.startsWith('/') ? URL.parse(`http://localhost${url}`) : null;
+  if (parsed) return parsed;
+  throw new HttpProblem(400, 'target-invalid', 'the request target is not a path', 'send a path');
+}
+
+function queryOf({ searchParams }: URL): Record<string, string> {
+  return Object.fromEntries(searchParams);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const type = request.headers['content-type'] ?? '';
+  // A page of another site cannot send this type without asking this server first.
+  if (!/^application\/json\b/i.test(type)) {
+    const remedy = 'send "Content-Type: application/json"';
+    throw new HttpProblem(
+      415,
+      'type-unsupported',
+      `the body has the type ${JSON.stringify(type)}`,
+      remedy,
+    );
+  }
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > BODY_BYTES_MAX) {
+      const detail = `the body has more than ${BODY_BYTES_MAX} bytes`;
+      throw new HttpProblem(413, 'body-too-large', detail, 'divide it among several requests');
+    }
+    parts.push(part);
+  }
+  try {
+    return JSON.parse(Buffer.concat(parts).toString());
+  } catch (error) {
+    throw new HttpProblem(
+      400,
+      'body-invalid',
+      `the body is not JSON: ${messageOf(error)}`,
+      'send JSON',
+    );
+  }
+}
+
+function checked(schema: z.ZodType, value: unknown, what: 'query' | 'body'): unknown {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const remedy = `GET ${API}/openapi.json describes every request`;
+  throw new HttpProblem(400, `${what}-invalid`, z.prettifyError(parsed.error), remedy);
+}
+
+function problemOf(error: unknown): HttpProblem {
+  if (error instanceof HttpProblem) return error;
+  if (error instanceof Refusal) {
+    return new HttpProblem(503, 'refused', error.message, 'ubiring status shows the cluster');
+  }
+  const remedy = 'the log of the agent has the cause; please report it';
+  return new HttpProblem(500, 'unexpected', messageOf(error), remedy);
+}
+
+function notAllowed(methods: readonly string[], response: ServerResponse): HttpProblem {
+  response.setHeader('allow', methods.join(', '));
+  const detail = `this path accepts ${methods.join(', ')}`;
+  return new HttpProblem(405, 'method-not-allowed', detail, `send ${methods[0]}`);
+}
+
+function unknownPath(pathname: string): HttpProblem {
+  const detail = `nothing is at ${JSON.stringify(pathname.slice(0, 200))}`;
+  return new HttpProblem(404, 'path-unknown', detail, `GET ${API}/openapi.json lists the paths`);
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  const body = Buffer.isBuffer(value) ? value : `${JSON.stringify(value)}\n`;
+  response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(body);
+}
+
+function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed(['GET'], response);
+  sendText(request, response, asset);
+}
+
+function sendText(request: IncomingMessage, response: ServerResponse, text: Asset): void {
+  const { type, body, gzipped, tag } = text;
+  const isGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
+  const headers = {
+    'content-type': type,
+    etag: tag,
+    'cache-control': 'no-cache',
+    vary: 'accept-encoding',
+  };
+  if (request.headers['if-none-match'] === tag) {
+    response.writeHead(304, headers);
+    response.end();
+    return;
+  }
+  const sent = isGzip ? gzipped : body;
+  const encoding = isGzip ? { 'content-encoding': 'gzip' } : {};
+  response.writeHead(200, { ...headers, ...encoding, 'content-length': sent.length });
+  response.end(request.method === 'HEAD' ? undefined : sent);
+}
+
+/** @param tokens - lines with roles and tokens, which have been checked */
+export function siteOf({
+  config,
+  tokens,
+  version,
+  onError,
+}: Pick<HttpWork, 'config' | 'tokens' | 'version'> & Pick<SiteParts, 'onError'>): Site {
+  const known = Tokens.parse(tokens);
+  if (typeof known === 'string') throw new Error(known);
+  const services = new Services(config);
+  const { dataDir } = config.agent;
+  return new Site({ services, tokens: known, assets: readAssets(), dataDir, version, onError });
+}

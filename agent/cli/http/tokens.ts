@@ -1,0 +1,72 @@
+// Bearer tokens of the HTTP server, with their roles. Only digests of the tokens are kept.
+
+import { hash, timingSafeEqual } from 'node:crypto';
+
+export const ROLES = ['read', 'steer', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Shorter tokens could be guessed. */
+const TOKEN_LENGTH_MIN = 16;
+const TOKENS_MAX = 100;
+const TOKEN_LINE = /^(\S+)\s+(\S+)$/;
+
+interface Token {
+  readonly role: Role;
+  readonly digest: Buffer;
+}
+
+export class Tokens {
+  readonly #tokens: readonly Token[];
+
+  private constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+  }
+
+  static readonly none = new Tokens([]);
+
+  /**
+   * @param text - lines with a role and a token; `#` begins a comment
+   * @returns what is wrong with the text, without the tokens, if anything is
+   */
+  static parse(text: string): Tokens | string {
+    const tokens: Token[] = [];
+    for (const [index, line] of text.split('\n').entries()) {
+      const trimmed = line.trim();
+      if (trimmed === '' || trimmed.startsWith('#')) continue;
+      const at = `line ${index + 1}`;
+      const [, role, token] = TOKEN_LINE.exec(trimmed) ?? [];
+      if (!isRole(role) || token === undefined) {
+        return `${at} is not "ROLE TOKEN", with the role read, steer or admin`;
+      }
+      if (token.length < TOKEN_LENGTH_MIN) {
+        return `${at}: the token has fewer than ${TOKEN_LENGTH_MIN} characters`;
+      }
+      tokens.push({ role, digest: digestOf(token) });
+    }
+    if (tokens.length > TOKENS_MAX) return `there are more than ${TOKENS_MAX} tokens`;
+    return new Tokens(tokens);
+  }
+
+  get size(): number {
+    return this.#tokens.length;
+  }
+
+  /** The time does not depend on how much of the token is right. */
+  roleOf(token: string): Role | null {
+    const digest = digestOf(token);
+    let role: Role | null = null;
+    for (const known of this.#tokens) {
+      if (!timingSafeEqual(known.digest, digest)) continue;
+      if (role === null || ROLES.indexOf(known.role) > ROLES.indexOf(role)) role = known.role;
+    }
+    return role;
+  }
+}
+
+function isRole(text: string | undefined): text is Role {
+  return ROLES.some((role) => role === text);
+}
+
+function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}

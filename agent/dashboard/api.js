@@ -1,0 +1,74 @@
+// Requests to the API of the agent that serves this page. A token is kept for this tab only, and is
+// sent in a header, never in a URL.
+
+const API = '/api/v1';
+const TOKEN = 'ubiring-token';
+
+/** An answer with a problem document: what is wrong, and the remedy. */
+export class Problem extends Error {
+  constructor({ title, status, detail, code, remedy }) {
+    super(detail ?? title);
+    Object.assign(this, { status, code, remedy });
+  }
+}
+
+export const token = {
+  get: () => sessionStorage.getItem(TOKEN) ?? '',
+  set: (value) => {
+    if (value === '') sessionStorage.removeItem(TOKEN);
+    else sessionStorage.setItem(TOKEN, value);
+  },
+};
+
+async function request(path, options = {}) {
+  const bearer = token.get();
+  const headers = { ...options.headers, ...(bearer && { authorization: `Bearer ${bearer}` }) };
+  let response;
+  try {
+    response = await fetch(API + path, { ...options, headers, credentials: 'omit' });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    const remedy = 'start the launch again, or open the dashboard of another agent';
+    throw new Problem({ status: 0, detail: 'this server does not answer', remedy });
+  }
+  if (response.ok) return response;
+  const document = await response.json().catch(() => ({ detail: response.statusText }));
+  throw new Problem({ status: response.status, ...document });
+}
+
+/** @param {Record<string, string | number | undefined>} query - without the undefined ones */
+export async function get(path, query = {}, signal) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const search = new URLSearchParams(given).toString();
+  return (await request(search ? `${path}?${search}` : path, { signal })).json();
+}
+
+export async function post(path, body) {
+  const headers = { 'content-type': 'application/json' };
+  const options = { method: 'POST', headers, body: JSON.stringify(body ?? {}) };
+  return (await request(path, options)).json();
+}
+
+/**
+ * Calls `onEvent` for each event of the agents, from earlier ones on, until `signal` is aborted.
+ * Returns after a lost connection, with the identifier of the last event.
+ */
+export async function readEvents(lastId, onEvent, signal) {
+  const headers = lastId ? { 'last-event-id': lastId } : {};
+  const response = await request('/events', { signal, headers });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let id = lastId;
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return id;
+    const blocks = (rest + value).split('\n\n');
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const fields = block.split('\n').map((line) => line.split(/: (.*)/s));
+      const field = (name) => fields.find(([key]) => key === name)?.[1];
+      id = field('id') ?? id;
+      if (field('data')) onEvent(JSON.parse(field('data')), id);
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// The controls: directives with their receipts, seeds, and agents that leave or stop.
+
+import { html, useEffect, useRef, useState } from '/lib/htm.js';
+import { get, post } from './api.js';
+import { count, duration } from './format.js';
+import { Failure, Table } from './tables.js';
+
+/** Sends a command and keeps its receipt: what each agent said. */
+export function useCommand(onDone) {
+  const [state, set] = useState({ receipt: null, error: null, isRunning: false, what: '' });
+  const send = async (what, path, body) => {
+    set({ receipt: null, error: null, isRunning: true, what });
+    try {
+      const receipt = await post(path, body);
+      set({ receipt, error: null, isRunning: false, what });
+      onDone?.();
+    } catch (error) {
+      set({ receipt: null, error, isRunning: false, what });
+    }
+  };
+  return { ...state, send };
+}
+
+export function Receipt({ command }) {
+  const { receipt, error, isRunning, what } = command;
+  if (isRunning) return html`<p class="quiet" role="status">${what}…</p>`;
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!receipt) return null;
+  const said = Object.entries(receipt).map(([id, answer]) => [id, textOf(answer)]);
+  const missing = said.filter(([, text]) => text !== 'applied');
+  const done = said.length - missing.length;
+  return html`<div class=${`note ${missing.length > 0 ? 'warn' : 'good'}`} role="status">
+    <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : 'done'}</strong>
+    ${missing.map(([id, text]) => html`<br />${id}: ${text}${text === 'unreachable' ? '; it will obey after contact with another agent' : ''}`)}
+  </div>`;
+}
+
+function textOf(answer) {
+  if (typeof answer === 'string') return answer;
+  if (answer?.refused) return `refused: ${answer.refused}`;
+  if (answer?.url) return answer.owner ? `accepted by ${answer.owner}` : 'accepted';
+  return JSON.stringify(answer);
+}
+
+export function Directives({ view, refresh }) {
+  const command = useCommand(refresh);
+  const [form, setForm] = useState({ host: '', delay: '', seeds: '' });
+  const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
+  const give = (what, body) => (event) => {
+    event.preventDefault();
+    command.send(what, '/directives', body);
+  };
+  const isPaused = view.agents.some(({ paused }) => paused);
+  const host = form.host.trim();
+  const columns = [
+    { title: 'Directive', of: (d) => d.kind },
+    { title: 'Hosts', of: (d) => d.host ?? 'all' },
+    { title: 'Value', of: (d) => (d.kind === 'delay' ? duration(d.value) : '') },
+    { title: 'Given to', of: (d) => d.by },
+    { title: 'Obeyed by', of: (d) => (d.missing.length > 0 ? `${d.applied.join(', ')}; not yet by ${d.missing.join(', ')}` : 'all agents') },
+    {
+      title: 'Withdraw',
+      of: (d) => {
+        const body = d.kind === 'pause' ? { kind: 'resume' } : { kind: `un${d.kind}`, host: d.host ?? '*' };
+        return html`<button type="button" class="small" onClick=${give(`Withdraw ${d.kind}`, body)}>Withdraw<span class="hidden"> ${d.kind} ${d.host ?? ''}</span></button>`;
+      },
+    },
+  ];
+  return html`<section>
+    <h2>Directives</h2>
+    <${Receipt} command=${command} />
+    <${Table} caption="Directives in force" columns=${columns} rows=${view.orders ?? []} keyOf=${(d) => `${d.kind} ${d.host}`} empty="No directive is in force." />
+    <div class="grid forms">
+      <form class="card stack" onSubmit=${give(isPaused ? 'Resume' : 'Pause', { kind: isPaused ? 'resume' : 'pause' })}>
+        <h3>${isPaused ? 'Resume' : 'Pause'}</h3>
+        <p>${isPaused ? 'The agents send requests again.' : 'No agent sends new requests until the crawl is resumed. It does not end meanwhile.'}</p>
+        <button type="submit" class="main">${isPaused ? 'Resume the crawl' : 'Pause the crawl'}</button>
+      </form>
+      <form class="card stack" onSubmit=${(e) => e.preventDefault()}>
+        <h3>Hosts</h3>
+        <label>A host, or *.host for its subdomains <input required value=${form.host} onInput=${set('host')} /></label>
+        <div class="row">
+          <button type="button" disabled=${host === ''} onClick=${give(`Block ${host}`, { kind: 'block', host })}>Block</button>
+          <button type="button" disabled=${host === ''} onClick=${give(`Unblock ${host}`, { kind: 'unblock', host })}>Unblock</button>
+        </div>
+        <label>Delay in milliseconds <input type="number" min="0" max="86400000" value=${form.delay} onInput=${set('delay')} /></label>
+        <div class="row">
+          <button type="button" disabled=${host === '' || form.delay === ''} onClick=${give(`Delay of ${host}`, { kind: 'delay', host, delayMs: Number(form.delay) })}>Set the delay</button>
+          <button type="button" disabled=${host === ''} onClick=${give(`Delay of ${host}`, { kind: 'undelay', host })}>Use the config's</button>
+        </div>
+      </form>
+      <form class="card stack" onSubmit=${(event) => {
+        event.preventDefault();
+        command.send('Seeds', '/seeds', { urls: form.seeds.split(/\s+/).filter(Boolean) });
+      }}>
+        <h3>Seeds</h3>
+        <label>URLs, one per line <textarea rows="3" value=${form.seeds} onInput=${set('seeds')}></textarea></label>
+        <button type="submit" disabled=${form.seeds.trim() === ''}>Add the seeds</button>
+      </form>
+      <${Stop} command=${command} />
+    </div>
+  </section>`;
+}
+
+function Stop({ command }) {
+  const [isSure, setSure] = useState(false);
+  return html`<form class="card stack" onSubmit=${(event) => {
+    event.preventDefault();
+    setSure(false);
+    command.send('Stop', '/stop', {});
+  }}>
+    <h3>Stop</h3>
+    <p>All agents settle their pages and exit. A later launch continues the crawl.</p>
+    <label class="check"><input type="checkbox" checked=${isSure} onChange=${(e) => setSure(e.target.checked)} /> Stop all agents</label>
+    <button type="submit" class="danger" disabled=${!isSure}>Stop the crawl</button>
+  </form>`;
+}
+
+/** Says what a leave moves before it is ordered. */
+export function LeaveDialog({ id, onClose, refresh }) {
+  const dialog = useRef(null);
+  const [{ plan, error }, set] = useState({});
+  const command = useCommand(refresh);
+  useEffect(() => {
+    dialog.current.showModal();
+    get(`/agents/${encodeURIComponent(id)}/departure`).then(
+      (found) => set({ plan: found }),
+      (failure) => set({ error: failure }),
+    );
+  }, [id]);
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="leave-title">
+    <h2 id="leave-title">${id} leaves</h2>
+    ${!plan && !error && html`<p class="quiet">Counting its hosts…</p>`}
+    <${Failure} error=${error} />
+    ${
+      plan &&
+      html`<p>It hands over ${count(plan.hosts)} hosts${
+        plan.hosts > 0
+          ? `: ${Object.entries(plan.to)
+              .map(([to, hosts]) => `${count(hosts)} to ${to}`)
+              .join(', ')}`
+          : ''
+      }. Nothing is lost or fetched twice.</p>
+      <p>Afterwards each host has ${plan.copiesAfterwards} ${plan.copiesAfterwards === 1 ? 'copy' : 'copies'} at other agents, once they are complete${plan.incompleteNow > 0 ? `; those of ${count(plan.incompleteNow)} hosts are incomplete now` : ''}.</p>`
+    }
+    <${Receipt} command=${command} />
+    <div class="row">
+      <button type="button" class="danger" disabled=${command.isRunning || command.receipt} onClick=${() => command.send(`Leave of ${id}`, `/agents/${encodeURIComponent(id)}/leave`, {})}>Leave</button>
+      <button type="button" onClick=${() => dialog.current.close()}>${command.receipt ? 'Close' : 'Cancel'}</button>
+    </div>
+  </dialog>`;
+}

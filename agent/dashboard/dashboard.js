@@ -1,0 +1,296 @@
+// The dashboard: asks for the state of the cluster every second, keeps a history for the charts, and
+// shows one of its parts, which the address names.
+
+import { html, render, useEffect, useMemo, useRef, useState } from '/lib/htm.js';
+import { get, readEvents, token } from './api.js';
+import { Chart } from './charts.js';
+import { Circle, colouring, Matrix } from './circle.js';
+import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
+import { count, dateTime, duration, rate, short } from './format.js';
+import { Lookup, Sql } from './lookup.js';
+import { problemsOf } from './problems.js';
+import { Agents, EventList, Events, Failure, Hosts } from './tables.js';
+
+const POLL_MS = 1000;
+const SAMPLES_MAX = 1800;
+const EVENTS_MAX = 2000;
+/** Time over which the queue must shrink steadily before an end is estimated. */
+const ESTIMATE_MS = 60_000;
+const PARTS = {
+  ...{ overview: 'Overview', agents: 'Agents', hosts: 'Hosts', events: 'Events' },
+  ...{ lookup: 'Look up', sql: 'SQL', directives: 'Directives' },
+};
+
+/** The part and its filters: `#hosts?state=trap`. */
+function placeOf(hash) {
+  const [part, search = ''] = hash.slice(1).split('?');
+  return { part: part in PARTS ? part : 'overview', filters: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+function usePlace() {
+  const [place, setPlace] = useState(placeOf(location.hash));
+  useEffect(() => {
+    const changed = () => setPlace(placeOf(location.hash));
+    addEventListener('hashchange', changed);
+    return () => removeEventListener('hashchange', changed);
+  }, []);
+  const setFilters = (filters) => {
+    const given = Object.entries(filters).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(given).toString();
+    location.hash = search ? `${place.part}?${search}` : place.part;
+  };
+  return { ...place, setFilters };
+}
+
+/** The last state of the cluster, samples of it, the circle, and why there is no answer. */
+function useCluster(tokenNumber) {
+  const [state, set] = useState({ view: null, circle: null, error: null, samples: [] });
+  const refresh = useRef(() => {});
+  useEffect(() => {
+    let isOver = false;
+    let timer;
+    let circleKey = '';
+    let circle = null;
+    const look = async () => {
+      clearTimeout(timer);
+      try {
+        const view = await get('/cluster');
+        const key = view.agents.map((a) => `${a.id} ${a.joined} ${a.members.map((m) => `${m.id}${m.inc}${m.joined}${m.leaving}${m.capacity}`)}`).join();
+        if (key !== circleKey) {
+          circle = await get('/circle');
+          circleKey = key;
+        }
+        if (isOver) return;
+        set(({ samples }) => ({ view, circle, error: null, samples: [...samples, sampleOf(view)].slice(-SAMPLES_MAX) }));
+      } catch (error) {
+        if (!isOver) set((was) => ({ ...was, error }));
+      }
+      // A page in the background asks nothing.
+      if (!isOver && !document.hidden) timer = setTimeout(look, POLL_MS);
+    };
+    const shown = () => !document.hidden && look();
+    document.addEventListener('visibilitychange', shown);
+    refresh.current = look;
+    look();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', shown);
+    };
+  }, [tokenNumber]);
+  return { ...state, refresh: () => refresh.current() };
+}
+
+function sampleOf({ at, agents }) {
+  const of = (name) => Object.fromEntries(agents.map((agent) => [agent.id, agent[name]]));
+  return { at, rates: of('pagesPerSecond'), queued: of('queued'), delays: of('loopDelayMs') };
+}
+
+function useEvents(tokenNumber) {
+  const [events, set] = useState([]);
+  useEffect(() => {
+    const control = new AbortController();
+    let waiting = [];
+    const take = setInterval(() => {
+      if (waiting.length === 0) return;
+      const fresh = waiting.toReversed();
+      waiting = [];
+      set((was) => [...fresh, ...was].sort((a, b) => b.at - a.at).slice(0, EVENTS_MAX));
+    }, 250);
+    const read = async () => {
+      let last = null;
+      while (!control.signal.aborted) {
+        try {
+          last = await readEvents(last, (event, id) => waiting.push({ ...event, id }) && (last = id), control.signal);
+        } catch {
+          // Tried again below.
+        }
+        await new Promise((resolve) => setTimeout(resolve, 2000));
+      }
+    };
+    read();
+    return () => {
+      control.abort();
+      clearInterval(take);
+    };
+  }, [tokenNumber]);
+  return events;
+}
+
+const sum = (values) => Object.values(values).reduce((a, b) => a + b, 0);
+
+/** An estimate only if the queue has shrunk all the time. */
+function estimateOf(samples) {
+  const last = samples.at(-1);
+  const first = samples.find(({ at }) => last.at - at <= ESTIMATE_MS);
+  if (!first || last.at - first.at < ESTIMATE_MS * 0.8) return 'no estimate yet';
+  const middle = samples[Math.floor((samples.indexOf(first) + samples.length - 1) / 2)];
+  const [from, half, to] = [first, middle, last].map(({ queued }) => sum(queued));
+  if (to === 0) return 'nothing is queued';
+  if (!(from > half && half > to)) return 'no estimate: the queue does not shrink';
+  return `about ${duration((to / (from - to)) * (last.at - first.at))} left at this rate`;
+}
+
+function stateOf({ complete, agents, failures }) {
+  if (complete) return ['good', 'complete'];
+  if (agents.length === 0) return ['bad', failures.length > 0 ? 'not running' : 'no agent'];
+  if (agents.some(({ paused }) => paused)) return ['warn', 'paused'];
+  return agents.some(({ joined }) => joined) ? ['good', 'crawling'] : ['warn', 'starting'];
+}
+
+function Header({ view, samples, refresh, askToken }) {
+  const command = useCommand(refresh);
+  const [kind, text] = view ? stateOf(view) : ['', 'connecting'];
+  const agents = view?.agents ?? [];
+  const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);
+  const isPaused = agents.some(({ paused }) => paused);
+  const numbers = view && [
+    ['pages', count(total('pages'))],
+    ['pages/s', rate(total('pagesPerSecond'))],
+    ['queued', short(total('queued'))],
+    ['hosts', count(total('hosts'))],
+    ['agents', `${agents.length} of ${agents.length + view.unreachable.length}`],
+  ];
+  return html`<header class="top">
+    <div class="brand"><img src="/icon.svg" alt="" width="30" height="30" /><h1>${view?.name ?? 'ubiring'}</h1><span class=${`pill ${kind}`}>${text}</span></div>
+    ${numbers && html`<dl class="numbers">${numbers.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`}
+    <div class="actions">
+      ${agents.length > 0 && html`<button type="button" class="main" onClick=${() => command.send(isPaused ? 'Resume' : 'Pause', '/directives', { kind: isPaused ? 'resume' : 'pause' })}>${isPaused ? 'Resume' : 'Pause'}</button>`}
+      <button type="button" onClick=${askToken}>Token</button>
+      <${Theme} />
+    </div>
+    <div class="under">
+      ${view && samples.length > 0 && agents.length > 0 && html`<span class="quiet">${estimateOf(samples)}</span>`}
+      <${Receipt} command=${command} />
+    </div>
+  </header>`;
+}
+
+const THEMES = { auto: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
+
+function Theme() {
+  const [theme, setTheme] = useState(localStorage.getItem('ubiring-theme') ?? 'auto');
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    localStorage.setItem('ubiring-theme', theme);
+    dispatchEvent(new Event('themechange'));
+  }, [theme]);
+  return html`<label class="bare"><span class="hidden">Theme</span><select value=${theme} onChange=${(e) => setTheme(e.target.value)}>
+    ${Object.entries(THEMES).map(([value, text]) => html`<option value=${value}>${text}</option>`)}
+  </select></label>`;
+}
+
+function useTheme() {
+  const [theme, set] = useState('');
+  useEffect(() => {
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const changed = () => set(`${document.documentElement.dataset.theme} ${dark.matches}`);
+    addEventListener('themechange', changed);
+    dark.addEventListener('change', changed);
+    return () => {
+      removeEventListener('themechange', changed);
+      dark.removeEventListener('change', changed);
+    };
+  }, []);
+  return theme;
+}
+
+function Problems({ view }) {
+  const problems = problemsOf(view);
+  return html`<section class="card problems" aria-live="polite">
+    <h2>What is wrong now</h2>
+    ${
+      problems.length === 0
+        ? html`<p class="fine"><span class="pill good">Nothing</span> ${view.complete ? `The crawl was completed at ${dateTime(view.complete.at)}.` : 'All agents answer, and all hear one another.'}</p>`
+        : html`<ul>${problems.map(({ level, what, remedy, link }) => html`<li key=${what} class=${level}>
+            <strong>${what}</strong><span>${remedy}</span>${link && html`<a href=${link}>Show</a>`}
+          </li>`)}</ul>`
+    }
+  </section>`;
+}
+
+function Overview({ view, circle, samples, events, colours, theme }) {
+  const ids = view.agents.map(({ id }) => id);
+  const times = samples.map(({ at }) => at / 1000);
+  const perAgent = (name) => ids.slice(0, 12).map((id) => ({ label: id, colour: colours(id), values: samples.map((sample) => sample[name][id] ?? null) }));
+  const queue = [{ label: 'all', colour: colours(ids[0] ?? ''), values: samples.map(({ queued }) => sum(queued)) }];
+  const all = view.agents.reduce((n, { pagesPerSecond }) => n + pagesPerSecond, 0);
+  return html`
+    <${Problems} view=${view} />
+    <div class="grid">
+      <section class="card">
+        <h2>${view.overlay === 'ring' ? 'Ring' : 'Identifiers'}</h2>
+        <${Circle} circle=${circle} colours=${colours} middle=${{ value: rate(all), label: 'pages/s' }} />
+      </section>
+      <section class="card">
+        <h2>Who heard whom</h2>
+        <${Matrix} agents=${view.agents} suspectAfterMs=${view.suspectAfterMs} />
+      </section>
+      <section class="card wide">
+        <h2>Since this page was opened</h2>
+        <div class="charts">
+          <${Chart} title="Pages per second" times=${times} series=${perAgent('rates')} theme=${theme} />
+          <${Chart} title="Queued URLs" times=${times} series=${queue} theme=${theme} />
+          <${Chart} title="Loop delay in ms" times=${times} series=${perAgent('delays')} theme=${theme} />
+        </div>
+      </section>
+      <section class="card wide"><h2>Latest events</h2><${EventList} events=${events.slice(0, 12)} /></section>
+    </div>
+  `;
+}
+
+function TokenDialog({ onClose }) {
+  const dialog = useRef(null);
+  const [text, setText] = useState(token.get());
+  useEffect(() => dialog.current.showModal(), []);
+  const submit = (event) => {
+    event.preventDefault();
+    token.set(text.trim());
+    dialog.current.close();
+  };
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="token-title">
+    <form class="stack" onSubmit=${submit}>
+      <h2 id="token-title">Token</h2>
+      <p>From the file that <code>monitor.tokens</code> names. It is kept for this tab only. On the machine of the agent, no token is needed.</p>
+      <label>Token <input type="password" autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} /></label>
+      <div class="row"><button type="submit" class="main">Use it</button><button type="button" onClick=${() => dialog.current.close()}>Cancel</button></div>
+    </form>
+  </dialog>`;
+}
+
+function App() {
+  const { part, filters, setFilters } = usePlace();
+  const [tokenNumber, setTokenNumber] = useState(0);
+  const [dialog, setDialog] = useState(null);
+  const { view, circle, error, samples, refresh } = useCluster(tokenNumber);
+  const events = useEvents(tokenNumber);
+  const colours = useMemo(colouring, []);
+  const theme = useTheme();
+  // Colours follow the names, not the order in which agents were met.
+  for (const { id } of view?.agents ?? []) colours(id);
+  const common = { view, filters, setFilters, colours, refresh };
+  const parts = {
+    overview: () => html`<${Overview} ...${common} circle=${circle} samples=${samples} events=${events} theme=${theme} />`,
+    agents: () => html`<${Agents} ...${common} onLeave=${(id) => setDialog({ leave: id })} />`,
+    hosts: () => html`<${Hosts} ...${common} />`,
+    events: () => html`<${Events} ...${common} events=${events} />`,
+    lookup: () => html`<${Lookup} ...${common} />`,
+    sql: () => html`<${Sql} ...${common} />`,
+    directives: () => html`<${Directives} ...${common} />`,
+  };
+  return html`
+    <a class="skip" href="#${part}" onClick=${(e) => { e.preventDefault(); document.querySelector('main').focus(); }}>Skip to the content</a>
+    <${Header} view=${view} samples=${samples} refresh=${refresh} askToken=${() => setDialog('token')} />
+    <nav aria-label="Parts"><ul>
+      ${Object.entries(PARTS).map(([name, title]) => html`<li key=${name}><a href=${`#${name}`} aria-current=${part === name ? 'page' : undefined}>${title}</a></li>`)}
+    </ul></nav>
+    <main tabindex="-1">
+      <${Failure} error=${error} />
+      ${view ? parts[part]() : !error && html`<p class="quiet" aria-busy="true">Asking the agents…</p>`}
+    </main>
+    ${dialog === 'token' && html`<${TokenDialog} onClose=${() => { setDialog(null); setTokenNumber(tokenNumber + 1); }} />`}
+    ${dialog?.leave && html`<${LeaveDialog} id=${dialog.leave} refresh=${refresh} onClose=${() => setDialog(null)} />`}
+  `;
+}
+
+render(html`<${App} />`, document.getElementById('app'));

@@ -1,0 +1,53 @@
+// Numbers, times and colours as people read them.
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export const count = (n) => whole.format(n);
+export const rate = (n) => (n < 100 ? tenths : whole).format(n);
+export const short = (n) => (Math.abs(n) < 10_000 ? whole : compact).format(n);
+export const percent = (fraction) => `${tenths.format(fraction * 100)} %`;
+
+export function bytes(n) {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let size = n;
+  let unit = 0;
+  for (; size >= 1000 && unit < units.length - 1; unit++) size /= 1000;
+  return `${(size < 10 && unit > 0 ? tenths : whole).format(size)} ${units[unit]}`;
+}
+
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 60) return `${s < 10 ? tenths.format(s) : Math.round(s)} s`;
+  const [d, h, m] = [Math.floor(s / 86_400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+  if (d > 0) return `${d} d ${h} h`;
+  if (h > 0) return `${h} h ${m} min`;
+  return `${m} min ${Math.round(s % 60)} s`;
+}
+
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const dayAndClock = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+
+export const time = (ms) => clock.format(ms);
+export const dateTime = (ms) => dayAndClock.format(ms);
+
+/** How long ago, or until when. */
+export function ago(ms, now) {
+  if (ms === null || ms === undefined) return 'never';
+  return ms <= now ? `${duration(now - ms)} ago` : `in ${duration(ms - now)}`;
+}
+
+/** Hues that differ as much as possible for few agents; later ones fall between them. */
+const HUES = [255, 60, 160, 345, 300, 105, 200, 30, 130, 275, 85, 225];
+
+export function agentColour(index) {
+  const hue = HUES[index % HUES.length] + Math.floor(index / HUES.length) * 11;
+  const lightness = index % 2 === 0 ? 0.66 : 0.72;
+  return `oklch(${lightness} 0.145 ${hue % 360})`;
+}
+
+/** By identifier, a2 before a10. */
+export const byName = (a, b) => a.localeCompare(b, 'en', { numeric: true });

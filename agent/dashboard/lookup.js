@@ -1,0 +1,153 @@
+// One URL with everything that decides about it, one host with its URLs, and SQL.
+
+import { html, useEffect, useState } from '/lib/htm.js';
+import { get, post } from './api.js';
+import { bytes, count, dateTime, duration } from './format.js';
+import { Failure, Table, useRows } from './tables.js';
+
+export function Lookup({ filters, setFilters }) {
+  const [text, setText] = useState(filters.url ?? filters.host ?? '');
+  useEffect(() => setText(filters.url ?? filters.host ?? ''), [filters.url, filters.host]);
+  const submit = (event) => {
+    event.preventDefault();
+    const given = text.trim();
+    setFilters(/^https?:/i.test(given) ? { url: given } : { host: given });
+  };
+  return html`<section>
+    <h2>Look up</h2>
+    <form class="filters" role="search" onSubmit=${submit}>
+      <label class="wide">A URL or a host <input type="search" value=${text} onInput=${(e) => setText(e.target.value)} placeholder="https://example.org/page" /></label>
+      <button type="submit">Look up</button>
+    </form>
+    ${filters.url && html`<${UrlReport} url=${filters.url} />`}
+    ${filters.host && html`<${HostReport} host=${filters.host} />`}
+  </section>`;
+}
+
+function UrlReport({ url }) {
+  const [{ report, error, of }, set] = useState({});
+  useEffect(() => {
+    const control = new AbortController();
+    get('/explain', { url }, control.signal).then(
+      (found) => set({ report: found, of: url }),
+      (failure) => failure.name !== 'AbortError' && set({ error: failure, of: url }),
+    );
+    return () => control.abort();
+  }, [url]);
+  if (of !== url) return html`<p class="quiet" aria-busy="true">Asking the owner…</p>`;
+  if (error) return html`<${Failure} error=${error} />`;
+  const refused = report.filters.find(({ passes }) => passes === false);
+  return html`<article class="card">
+    <h3 class="url">${report.url}</h3>
+    <dl>
+      <dt>State</dt><dd>${report.state ?? 'not known'}</dd>
+      <dt>Owner</dt><dd>${report.owner ?? 'not known'}, then ${report.order.slice(1, 4).join(', ')}</dd>
+      ${report.foundAt && html`<dt>Found</dt><dd>${dateTime(report.foundAt)}</dd>`}
+      <dt>Would be crawled</dt><dd>${refused ? `no: ${refused.why}` : 'yes'}</dd>
+    </dl>
+    <h4>Rules</h4>
+    <ul class="checks">
+      ${report.filters.map(
+        ({ filter, passes, why }) => html`<li key=${filter}><span class=${`pill ${passes ? 'good' : 'bad'}`}>${passes ? 'passes' : 'stops'}</span> <strong>${filter}</strong> <span class="quiet">${why}</span></li>`,
+      )}
+    </ul>
+    ${
+      (report.chain ?? []).length > 0 &&
+      html`<h4>How it was found</h4>
+        <ol class="chain">
+          ${report.chain.toReversed().map(
+            (link) => html`<li><a href=${`#lookup?url=${encodeURIComponent(link.url)}`}>${link.url}</a> <span class="quiet">${link.status ?? link.state} at ${link.agent}</span></li>`,
+          )}
+        </ol>`
+    }
+    <details><summary>All that is stored</summary><pre>${JSON.stringify(report.stored ?? null, null, 2)}</pre></details>
+  </article>`;
+}
+
+const VIEWS = { pages: 'Pages', frontier: 'Queued', skipped: 'Skipped' };
+const link = ({ url }) => html`<a class="url" href=${`#lookup?url=${encodeURIComponent(url)}`}>${url}</a>`;
+const COLUMNS = {
+  pages: [
+    { title: 'URL', of: link },
+    { title: 'Status', number: true, of: (p) => p.status ?? p.error },
+    { title: 'Type', of: (p) => p.content_type ?? '' },
+    { title: 'Bytes', number: true, of: (p) => bytes(p.bytes) },
+    { title: 'Time', number: true, of: (p) => duration(p.duration_ms) },
+    { title: 'At', number: true, of: (p) => dateTime(p.fetched_at) },
+  ],
+  frontier: [
+    { title: 'URL', of: link },
+    { title: 'Depth', number: true, of: (p) => p.depth },
+    { title: 'Failed requests', number: true, of: (p) => p.attempts },
+    { title: 'State', of: (p) => p.state },
+  ],
+  skipped: [
+    { title: 'URL', of: link },
+    { title: 'Reason', of: (p) => p.reason },
+  ],
+};
+
+function HostReport({ host }) {
+  const [view, setView] = useState('pages');
+  const found = useRows(`/${view}`, { host });
+  return html`<article class="card">
+    <h3 class="url">${host}</h3>
+    <div class="tabs" role="group" aria-label="List">
+      ${Object.entries(VIEWS).map(
+        ([name, title]) => html`<button type="button" aria-pressed=${view === name} onClick=${() => setView(name)}>${title}</button>`,
+      )}
+    </div>
+    <${Failure} error=${found.error} />
+    <${Table} caption=${VIEWS[view]} columns=${COLUMNS[view]} rows=${found.rows} keyOf=${({ url }) => url} empty=${found.isLoading ? 'Loading…' : 'None.'} />
+    ${found.next && html`<button type="button" onClick=${found.more}>More</button>`}
+  </article>`;
+}
+
+const EXAMPLES = {
+  'Answers by status': 'SELECT status, error, count(*) AS pages FROM pages GROUP BY 1, 2 ORDER BY 3 DESC',
+  'Skipped by reason': 'SELECT reason, count(*) AS urls FROM skipped GROUP BY 1 ORDER BY 2 DESC',
+  'Failed pages': 'SELECT url, error, attempts FROM pages WHERE status IS NULL LIMIT 100',
+  'Slowest hosts':
+    'SELECT host, round(avg(duration_ms)) AS ms, count(*) AS pages FROM pages GROUP BY 1 ORDER BY 2 DESC LIMIT 50',
+  'Types': 'SELECT content_type, count(*) AS pages, sum(bytes) AS bytes FROM pages GROUP BY 1 ORDER BY 2 DESC LIMIT 50',
+};
+
+export function Sql({ filters, setFilters }) {
+  const [text, setText] = useState(filters.sql ?? Object.values(EXAMPLES)[0]);
+  const [{ rows, error, isRunning, tookMs }, set] = useState({});
+  const run = async (event) => {
+    event.preventDefault();
+    setFilters({ sql: text });
+    set({ isRunning: true });
+    const startedAt = performance.now();
+    try {
+      const found = await post('/query', { sql: text });
+      set({ rows: found, tookMs: performance.now() - startedAt });
+    } catch (failure) {
+      set({ error: failure });
+    }
+  };
+  const names = Object.keys(rows?.[0] ?? {});
+  const columns = names.map((name) => ({
+    title: name,
+    number: typeof rows[0][name] === 'number',
+    of: (row) => (row[name] === null ? html`<span class="quiet">null</span>` : String(row[name])),
+  }));
+  return html`<section>
+    <h2>SQL</h2>
+    <form class="stack" onSubmit=${run}>
+      <label>A statement that reads the views <a href="https://www.sqlite.org/lang_select.html" rel="noreferrer">of SQLite</a>: pages, frontier, skipped, hosts, links, events, orders
+        <textarea rows="5" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)}></textarea>
+      </label>
+      <div class="row">
+        <button type="submit" class="main" disabled=${isRunning}>${isRunning ? 'Running…' : 'Run'}</button>
+        <label>Examples <select onChange=${(e) => e.target.value && setText(EXAMPLES[e.target.value])}>
+          <option value="">choose one</option>${Object.keys(EXAMPLES).map((name) => html`<option>${name}</option>`)}
+        </select></label>
+      </div>
+    </form>
+    <${Failure} error=${error} />
+    ${rows && html`<p class="quiet" role="status">${count(rows.length)} rows in ${duration(tookMs)}</p>
+      <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, 2000)} keyOf=${(row) => rows.indexOf(row)} empty="No rows." />`}
+  </section>`;
+}

@@ -1,0 +1,200 @@
+// Tables of agents, hosts, URLs and events, with filters that are kept in the address.
+
+import { html, useEffect, useRef, useState } from '/lib/htm.js';
+import { get } from './api.js';
+import { ago, bytes, count, duration, rate, time } from './format.js';
+
+/** Draws a table. A column has a title, the text of a row, and perhaps `number`. */
+export function Table({ caption, columns, rows, keyOf, empty }) {
+  if (rows.length === 0) return html`<p class="quiet">${empty}</p>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+    <table>
+      <caption class="hidden">${caption}</caption>
+      <thead>
+        <tr>${columns.map(({ title, number }) => html`<th key=${title} scope="col" class=${number ? 'number' : ''}>${title}</th>`)}</tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) => html`<tr key=${keyOf(row)}>
+            ${columns.map(({ title, number, of }) => html`<td key=${title} class=${number ? 'number' : ''}>${of(row)}</td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+export function Failure({ error }) {
+  if (!error) return null;
+  return html`<div class="note bad" role="alert"><strong>${error.message}</strong>${error.remedy && html`<br />${error.remedy}`}</div>`;
+}
+
+function State({ agent }) {
+  const [kind, text] = agent.paused
+    ? ['warn', 'paused']
+    : agent.lifecycle !== 'crawling'
+      ? ['warn', agent.lifecycle]
+      : agent.joined
+        ? ['good', agent.idle ? 'idle' : 'crawling']
+        : ['warn', 'joining'];
+  return html`<span class=${`pill ${kind}`}>${text}</span>`;
+}
+
+export function Agents({ view, colours, onLeave }) {
+  const columns = [
+    {
+      title: 'Agent',
+      of: (a) => html`<svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(a.id)} /></svg> <strong>${a.id}</strong>`,
+    },
+    { title: 'State', of: (a) => html`<${State} agent=${a} />` },
+    { title: 'Hosts', number: true, of: (a) => count(a.hosts) },
+    { title: 'Queue', number: true, of: (a) => count(a.queued) },
+    { title: 'Pages', number: true, of: (a) => count(a.pages) },
+    { title: 'Pages/s', number: true, of: (a) => rate(a.pagesPerSecond) },
+    { title: 'Requests', number: true, of: (a) => `${a.openRequests} of ${a.threads}` },
+    { title: 'Outbox', number: true, of: (a) => count(a.outbox) },
+    { title: 'Copies behind', number: true, of: (a) => `${count(a.copyLag)} hosts` },
+    { title: 'Loop delay', number: true, of: (a) => duration(a.loopDelayMs) },
+    { title: 'Memory', number: true, of: (a) => bytes(a.rssBytes) },
+    { title: 'Runs for', number: true, of: (a) => duration(a.uptimeMs) },
+    {
+      title: 'Leave',
+      of: (a) => html`<button type="button" class="small" onClick=${() => onLeave(a.id)}>Leave<span class="hidden"> ${a.id}</span></button>`,
+    },
+  ];
+  return html`<section>
+    <h2>Agents</h2>
+    <${Table} caption="Agents" columns=${columns} rows=${view.agents} keyOf=${(a) => a.id} empty="No agent answers." />
+    ${view.unreachable.length > 0 && html`<p class="note bad">No answer from ${view.unreachable.join(', ')}.</p>`}
+  </section>`;
+}
+
+/** Loads pages of rows; starts again when the query changes. */
+export function useRows(path, query) {
+  const key = JSON.stringify([path, query]);
+  const [state, set] = useState({ key, rows: [], next: null, error: null, isLoading: true });
+  const running = useRef(null);
+  const load = async (after) => {
+    running.current?.abort();
+    const control = new AbortController();
+    running.current = control;
+    try {
+      const page = await get(path, { ...query, after }, control.signal);
+      set((was) => ({
+        ...{ key, next: page.next, error: null, problems: page.problems, isLoading: false },
+        rows: after && was.key === key ? [...was.rows, ...page.rows] : page.rows,
+      }));
+    } catch (error) {
+      if (error.name !== 'AbortError') set((was) => ({ ...was, error, isLoading: false }));
+    }
+  };
+  useEffect(() => {
+    load();
+    return () => running.current?.abort();
+  }, [key]);
+  return { ...state, more: () => load(state.next) };
+}
+
+const HOST_STATES = ['waiting', 'visiting', 'backing off', 'trap', 'done'];
+const HOST_SORTS = [
+  ['pages_queued', 'largest queue'],
+  ['pages_done', 'most pages'],
+  ['delay_ms', 'slowest'],
+  ['last_fetch_at', 'last visited'],
+  ['host', 'name'],
+];
+
+export function Hosts({ view, filters, setFilters }) {
+  const { search, state, agent, sort } = filters;
+  const found = useRows('/hosts', { search, state, agent, sort });
+  const now = view?.at ?? Date.now();
+  const change = (name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
+  const columns = [
+    { title: 'Host', of: (h) => html`<a href=${`#lookup?host=${encodeURIComponent(h.host)}`}>${h.host}</a>` },
+    { title: 'Agent', of: (h) => h.agent },
+    { title: 'State', of: (h) => html`<span class=${`pill ${h.state === 'visiting' ? 'good' : h.state === 'done' || h.state === 'waiting' ? '' : 'warn'}`}>${h.state}</span>` },
+    { title: 'Queue', number: true, of: (h) => count(h.pages_queued) },
+    { title: 'Pages', number: true, of: (h) => count(h.pages_done) },
+    { title: 'Delay', number: true, of: (h) => duration(h.delay_ms) },
+    { title: 'robots.txt', of: (h) => h.robots ?? 'not yet' },
+    { title: 'Last request', number: true, of: (h) => ago(h.last_fetch_at, now) },
+    { title: 'Next request', number: true, of: (h) => (h.next_fetch_at === null ? '' : h.next_fetch_at <= now ? 'now' : ago(h.next_fetch_at, now)) },
+  ];
+  return html`<section>
+    <h2>Hosts</h2>
+    <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
+      <label>Name <input type="search" value=${search ?? ''} placeholder="part of the name" onChange=${change('search')} /></label>
+      <label>State <select value=${state ?? ''} onChange=${change('state')}>
+        <option value="">all</option>${HOST_STATES.map((one) => html`<option value=${one}>${one}</option>`)}
+      </select></label>
+      <label>Agent <select value=${agent ?? ''} onChange=${change('agent')}>
+        <option value="">all</option>${(view?.agents ?? []).map(({ id }) => html`<option value=${id}>${id}</option>`)}
+      </select></label>
+      <label>Order <select value=${sort ?? 'pages_queued'} onChange=${change('sort')}>
+        ${HOST_SORTS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
+      </select></label>
+    </form>
+    <${Failure} error=${found.error} />
+    <${Table} caption="Hosts" columns=${columns} rows=${found.rows} keyOf=${(h) => h.host} empty=${found.isLoading ? 'Loading…' : 'No host matches.'} />
+    ${found.next && html`<button type="button" onClick=${found.more}>More</button>`}
+  </section>`;
+}
+
+/** The events without those of the same kind about the same agent that others report, too. */
+export function Events({ events, filters, setFilters }) {
+  const shown = events.filter(({ kind, agent }) => {
+    return (!filters.kind || kind === filters.kind) && (!filters.agent || agent === filters.agent);
+  });
+  const kinds = [...new Set(events.map(({ kind }) => kind))].sort();
+  const ids = [...new Set(events.map(({ agent }) => agent))].sort();
+  const change = (name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
+  return html`<section>
+    <h2>Events</h2>
+    <form class="filters" onSubmit=${(event) => event.preventDefault()}>
+      <label>Kind <select value=${filters.kind ?? ''} onChange=${change('kind')}>
+        <option value="">all</option>${kinds.map((kind) => html`<option value=${kind}>${kind}</option>`)}
+      </select></label>
+      <label>Agent <select value=${filters.agent ?? ''} onChange=${change('agent')}>
+        <option value="">all</option>${ids.map((id) => html`<option value=${id}>${id}</option>`)}
+      </select></label>
+    </form>
+    <${EventList} events=${shown} />
+  </section>`;
+}
+
+export function EventList({ events }) {
+  if (events.length === 0) return html`<p class="quiet">No events yet.</p>`;
+  return html`<ol class="events" aria-label="Events, the latest first">
+    ${events.slice(0, 300).map(
+      (event) => html`<li key=${event.id}>
+        <time>${time(event.at)}</time><span class="who">${event.agent}</span><span class=${`kind ${event.kind}`}>${event.kind}</span><span class="detail">${sentence(event)}</span>
+      </li>`,
+    )}
+  </ol>`;
+}
+
+function sentence({ agent, kind, detail: d }) {
+  const hosts = d.hosts === undefined ? '' : `${count(Number(d.hosts) || 0)} hosts`;
+  switch (kind) {
+    case 'join':
+      return d.agent === agent ? `joined ${(d.view ?? []).length || ''} agents` : `met ${d.agent}`;
+    case 'suspect':
+      return `removed ${d.agent} after ${duration(d.silentMs ?? 0)} without news`;
+    case 'takeover':
+      return d.firstRequestMs === undefined
+        ? `took over ${hosts} of ${d.from}`
+        : `first request to a host of ${d.from} after ${duration(d.firstRequestMs)}`;
+    case 'handoff':
+      return `handed ${hosts} over to ${d.to}`;
+    case 'order':
+      return `directive: ${d.order} ${d.host ?? ''}`;
+    case 'leave':
+      return d.agent && d.agent !== agent ? `${d.agent} has left` : 'leaves';
+    case 'complete':
+      return `the crawl is complete: ${count(d.pages ?? 0)} pages here`;
+    default:
+      return Object.entries(d)
+        .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+        .join(', ');
+  }
+}

@@ -1,0 +1,207 @@
+// The dashboard in headless Chromium, over a real cluster: what people see when an agent dies, every
+// directive by mouse and by keyboard, accessibility, and pages of other sites in the same browser.
+// Skipped, with a message, where Debian's `chromium` is not installed.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { Scratch, start, until, untilJoined } from '../integration/cli-process.ts';
+import { type RunningWeb, startWeb } from '../web/server.ts';
+
+const NET = 99;
+const CHROMIUM = '/usr/bin/chromium';
+const WIDTHS = [360, 768, 1600];
+const PARTS = ['overview', 'agents', 'hosts', 'events', 'lookup', 'sql', 'directives'];
+const TAKEOVER_MS = 2000;
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const skip = fs.existsSync(CHROMIUM) ? false : `${CHROMIUM} is not installed`;
+
+describe('dashboard', { skip, concurrency: 1 }, () => {
+  const scratch = new Scratch();
+  let web: RunningWeb;
+  let browser: Browser;
+  let url = '';
+  let config = '';
+
+  before(async () => {
+    web = await startWeb({ hosts: 30, pages: 200, port: 0, net: NET });
+    const more = { seeds: [web.seed], politeness: { hostDelayMs: 1000 } };
+    const failureDetector = { heartbeatMs: 200, suspectAfterMs: 3000 };
+    config = await scratch.config(4, more, { failureDetector });
+    const launch = start(['launch', config], {}, 300_000);
+    await until('the dashboard is served', () => /dashboard: (\S+)/.test(launch.stderr()));
+    url = /dashboard: (\S+)/.exec(launch.stderr())![1]!;
+    await untilJoined(config, 'a1', 'a2', 'a3', 'a4');
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  });
+
+  after(async () => {
+    await browser?.close();
+    scratch.clean();
+    await web?.stop();
+  });
+
+  /** A page whose errors and requests to others are noted. */
+  async function opened(part: string, width = 1600, colorScheme: 'light' | 'dark' = 'light') {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    const faults: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) faults.push(message.text());
+    });
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(url)) faults.push(`request to ${request.url()}`);
+    });
+    await page.goto(`${url}#${part}`);
+    await page.getByRole('heading', { level: 1, name: 'cli-test' }).waitFor();
+    return { page, faults };
+  }
+
+  test('all parts are accessible and fit, at every width, light and dark', async () => {
+    for (const width of WIDTHS) {
+      for (const scheme of ['light', 'dark'] as const) {
+        const { page, faults } = await opened('overview', width, scheme);
+        for (const part of PARTS) {
+          const at = `${part}, ${width} px, ${scheme}`;
+          await page.goto(`${url}#${part}`);
+          await page.locator('main h2').first().waitFor();
+          const tooWide = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+          assert.ok(Number(tooWide) <= 0, `${at}: ${tooWide} px too wide`);
+          await page.evaluate(axe);
+          const found = (await page.evaluate(
+            `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+              .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+              .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).slice(0, 3).join(' | ')))`,
+          )) as string[];
+          assert.deepEqual(found, [], at);
+        }
+        assert.deepEqual(faults, []);
+        await page.close();
+      }
+    }
+  });
+
+  test('every directive works by mouse and by keyboard, and has a receipt', async () => {
+    const { page, faults } = await opened('directives');
+    const keyboard = async (name: string) => {
+      await page.getByRole('button', { name, exact: true }).last().focus();
+      await page.keyboard.press('Enter');
+    };
+    const mouse = (name: string) => page.getByRole('button', { name, exact: true }).last().click();
+    const receipt = (what: string) =>
+      page
+        .getByRole('status')
+        .filter({ hasText: `${what}: 4 of 4 agents have it` })
+        .first()
+        .waitFor();
+    for (const press of [mouse, keyboard]) {
+      await press('Pause the crawl');
+      await receipt('Pause');
+      await page.getByRole('button', { name: 'Resume the crawl' }).waitFor();
+      await press('Resume the crawl');
+      await receipt('Resume');
+      await page.getByLabel('A host, or').fill('127.99.0.7');
+      await press('Block');
+      await receipt('Block 127.99.0.7');
+      await page.getByRole('cell', { name: '127.99.0.7' }).first().waitFor();
+      await press('Unblock');
+      await receipt('Unblock 127.99.0.7');
+      await page.getByLabel('Delay in milliseconds').fill('1500');
+      await press('Set the delay');
+      await receipt('Delay of 127.99.0.7');
+      await page.getByRole('button', { name: 'Withdraw delay 127.99.0.7' }).waitFor();
+      await press('Withdraw delay 127.99.0.7');
+      await receipt('Withdraw delay');
+      await page.getByLabel('URLs, one per line').fill(`${web.seed}new-${press === mouse ? 1 : 2}`);
+      await press('Add the seeds');
+      await page.getByRole('status').filter({ hasText: 'accepted by' }).first().waitFor();
+    }
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
+  test('filters are kept in the address', async () => {
+    const { page, faults } = await opened('hosts');
+    await page.getByLabel('Name', { exact: true }).fill('127.99.0.1');
+    await page.getByLabel('Name', { exact: true }).press('Enter');
+    await page.waitForFunction("location.hash.includes('search=127.99.0.1')");
+    await page.reload();
+    await page.getByRole('cell', { name: '127.99.0.1', exact: true }).waitFor();
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '127.99.0.1');
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
+  test('pages of another site in the same browser neither read nor steer', async () => {
+    const other = http.createServer((_, response) => {
+      response.setHeader('content-type', 'text/html');
+      response.end('<!doctype html><title>other</title>');
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const page = await browser.newPage();
+    try {
+      for (const site of [`http://127.0.0.1:${port}/`, `http://localhost:${port}/`]) {
+        await page.goto(site);
+        const tried = await page.evaluate(attack(`${url}api/v1`));
+        assert.deepEqual(tried, ['read: no', 'simple: no', 'json: no', 'frame: no'], site);
+      }
+    } finally {
+      await page.close();
+      other.close();
+    }
+    const { page: own, faults } = await opened('directives');
+    await own.getByText('No directive is in force.').waitFor();
+    assert.deepEqual(faults, []);
+    await own.close();
+  });
+
+  test('the arcs of a killed agent pass to the others, and the problem is named', async () => {
+    const { page, faults } = await opened('overview');
+    await page.locator('.legend li').filter({ hasText: 'a3' }).waitFor();
+    const events = collectTakeover(page);
+    process.kill(scratch.pid('a3')!, 'SIGKILL');
+    await page.getByText('a3 does not answer').waitFor();
+    const takeover = await events;
+    await page.waitForFunction("!document.querySelector('.legend').textContent.includes('a3')");
+    const lateMs = Date.now() - takeover;
+    assert.ok(lateMs <= TAKEOVER_MS, `the arcs passed ${lateMs} ms after the takeover`);
+    const label = await page.locator('.circle svg').first().getAttribute('aria-label');
+    assert.match(String(label), /a1 [\d.]+ %, a2 [\d.]+ %, a4 [\d.]+ %/);
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+});
+
+/** When an agent recorded that it took hosts over, as Unix milliseconds. */
+async function collectTakeover(page: Page): Promise<number> {
+  await page.locator('.events .kind.takeover').first().waitFor({ timeout: 30_000 });
+  return Date.now();
+}
+
+/** What a page can try: reading, simple and other requests, and showing the dashboard in a frame. */
+function attack(api: string): string {
+  return `(async () => {
+    const tries = [];
+    const note = (what, isDone) => tries.push(what + ': ' + (isDone ? 'yes' : 'no'));
+    const body = JSON.stringify({ kind: 'pause' });
+    note('read', await fetch('${api}/cluster').then((r) => r.ok, () => false));
+    await fetch('${api}/directives', { method: 'POST', mode: 'no-cors', body }).catch(() => {});
+    note('simple', false);
+    const headers = { 'content-type': 'application/json' };
+    note('json', await fetch('${api}/directives', { method: 'POST', headers, body }).then((r) => r.ok, () => false));
+    const frame = document.createElement('iframe');
+    frame.src = '${api}/../../';
+    document.body.append(frame);
+    await new Promise((resolve) => { frame.onload = resolve; });
+    let isShown = false;
+    try { isShown = frame.contentDocument?.querySelector('#app') !== null && frame.contentDocument !== null; } catch {}
+    note('frame', isShown);
+    return tries;
+  })()`;
+}

@@ -1,0 +1,420 @@
+// The HTTP server of a launch and of an agent, over real sockets to a real cluster: what the API says
+// and does, its limits, and clients that may not read or steer.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { startWeb } from '../web/server.ts';
+import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
+
+const NET = 97;
+const TOKEN = 'token-of-the-test-0123456789';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+}
+
+interface Options {
+  readonly method?: string;
+  readonly headers?: http.OutgoingHttpHeaders;
+  readonly body?: unknown;
+}
+
+/** Unlike `fetch`, it sends any header. */
+function ask(url: string, { method = 'GET', headers = {}, body }: Options = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const request = http.request(url, { method, headers: { ...type, ...headers }, agent: false });
+    request.on('error', reject);
+    request.on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
+      });
+    });
+    request.end(typeof body === 'string' || body === undefined ? body : JSON.stringify(body));
+  });
+}
+
+async function json<T>(url: string, options?: Options): Promise<T> {
+  const { status, text } = await ask(url, options);
+  assert.equal(status, 200, text);
+  return JSON.parse(text) as T;
+}
+
+async function refusal(url: string, options: Options, status: number, code: string): Promise<void> {
+  const answer = await ask(url, options);
+  assert.equal(answer.status, status, answer.text);
+  assert.match(String(answer.headers['content-type']), /^application\/problem\+json/);
+  const problem = JSON.parse(answer.text) as Record<string, unknown>;
+  assert.deepEqual([problem.code, problem.status], [code, status], answer.text);
+  assert.ok(String(problem.remedy).length > 0);
+}
+
+/** A launch of two agents that crawl slowly, and the address of its dashboard. */
+async function launched(t: TestContext) {
+  const web = await startWeb({ hosts: 12, pages: 40, port: 0, net: NET });
+  const scratch = new Scratch();
+  t.after(async () => {
+    scratch.clean();
+    await web.stop();
+  });
+  const more = { seeds: [web.seed], politeness: { hostDelayMs: 1000 } };
+  const config = await scratch.config(2, more, {
+    failureDetector: { heartbeatMs: 200, suspectAfterMs: 3000 },
+  });
+  const launch = start(['launch', config]);
+  await until('the dashboard is served', () => /dashboard: (\S+)/.test(launch.stderr()));
+  const url = /dashboard: (\S+)\//.exec(launch.stderr())![1]!;
+  await untilJoined(config, 'a1', 'a2');
+  await until(
+    'many hosts are known',
+    () => new Set(web.requests().map(({ host }) => host)).size > 8,
+  );
+  const steering = { origin: url };
+  return { web, scratch, config, launch, url, api: `${url}/api/v1`, steering };
+}
+
+interface Rows {
+  readonly rows: readonly Readonly<Record<string, string | number | null>>[];
+  readonly next: string | null;
+}
+
+describe('HTTP server', { concurrency: 1 }, () => {
+  test('a launch serves the state of the cluster, and steers it', async (t) => {
+    const { api, url, steering, launch, config } = await launched(t);
+    const cluster = await json<{ agents: { id: string; hosts: number }[]; unreachable: string[] }>(
+      `${api}/cluster`,
+    );
+    assert.deepEqual(
+      cluster.agents.map(({ id }) => id),
+      ['a1', 'a2'],
+    );
+    assert.deepEqual(cluster.unreachable, []);
+
+    const circle = await json<{
+      views: { slices: number[]; shares: Record<string, number>; seenBy: string[] }[];
+    }>(`${api}/circle`);
+    const [view] = circle.views;
+    assert.deepEqual(view?.seenBy, ['a1', 'a2']);
+    assert.equal(view?.slices.length, 720);
+    const ofFirst = view.slices.filter((owner) => owner === 0).length / 720;
+    assert.ok(
+      Math.abs(ofFirst - view.shares.a1!) < 0.1,
+      `${ofFirst} of the slices, ${view.shares.a1}`,
+    );
+
+    const whole = await json<Rows>(`${api}/hosts?sort=host&limit=1000`);
+    const names = whole.rows.map(({ host }) => host);
+    assert.ok(names.length > 8);
+    assert.deepEqual(names, [...names].sort());
+    for (const sort of ['host', 'pages_queued', 'pages_done']) {
+      const paged: unknown[] = [];
+      let after: string | null = '';
+      for (let pages = 0; after !== null && pages < 20; pages++) {
+        const page: Rows = await json<Rows>(
+          `${api}/hosts?sort=${sort}&limit=3${after && `&after=${after}`}`,
+        );
+        assert.ok(page.rows.length <= 3);
+        paged.push(...page.rows.map(({ host }) => host));
+        after = page.next;
+      }
+      if (sort === 'host') assert.deepEqual(paged.slice(0, names.length), names);
+      else assert.ok(new Set(paged).size >= names.length / 2, `${sort}: ${paged.join()}`);
+    }
+    await refusal(`${api}/hosts?after=x`, {}, 400, 'cursor-invalid');
+    await refusal(`${api}/hosts?limit=0`, {}, 400, 'query-invalid');
+    await refusal(`${api}/hosts?colour=red`, {}, 400, 'query-invalid');
+    const host = String(whole.rows.find(({ pages_done }) => Number(pages_done) > 0)?.host);
+    const pages = await json<Rows>(`${api}/pages?host=${host}`);
+    assert.ok(pages.rows.length > 0 && pages.rows.every((row) => row.host === host));
+    const page = String(pages.rows[0]?.url);
+    const why = await json<{ state: string; owner: string }>(
+      `${api}/explain?url=${encodeURIComponent(page)}`,
+    );
+    assert.equal(why.state, 'response');
+    await refusal(`${api}/explain?url=--help`, {}, 400, 'command-refused');
+
+    const counted = await json<{ n: number }[]>(`${api}/query`, {
+      method: 'POST',
+      body: { sql: 'SELECT count(*) AS n FROM hosts' },
+    });
+    assert.ok(Number(counted[0]?.n) >= names.length);
+    await refusal(
+      `${api}/query`,
+      { method: 'POST', body: { sql: 'DELETE FROM pages' } },
+      400,
+      'query-failed',
+    );
+    await refusal(
+      `${api}/query`,
+      { method: 'POST', body: { sql: "ATTACH '/etc/passwd' AS x" } },
+      400,
+      'query-failed',
+    );
+    const huge = 'SELECT hex(zeroblob(900000000))';
+    const heavy = await ask(`${api}/query`, { method: 'POST', body: { sql: huge } });
+    assert.ok([400, 413].includes(heavy.status), heavy.text.slice(0, 300));
+
+    const pause = { method: 'POST', headers: steering, body: { kind: 'pause' } };
+    assert.deepEqual(await json(`${api}/directives`, pause), { a1: 'applied', a2: 'applied' });
+    await untilAsked('both agents are known to be paused', async () => {
+      const [order] = await json<{ kind: string; applied: string[] }[]>(`${api}/directives`);
+      const { agents } = await json<{ agents: { paused: boolean }[] }>(`${api}/cluster`);
+      const isPaused = agents.every(({ paused }) => paused);
+      return isPaused && order?.kind === 'pause' && order.applied.join() === 'a1,a2';
+    });
+    await json(`${api}/directives`, { ...pause, body: { kind: 'resume' } });
+    const delay = { kind: 'delay', host, delayMs: 1500 };
+    await json(`${api}/directives`, { ...pause, body: delay });
+    const {
+      rows: [slowed],
+    } = await json<Rows>(`${api}/hosts?search=${host}&sort=host`);
+    assert.equal(slowed?.delay_ms, 1500);
+    await json(`${api}/directives`, { ...pause, body: { kind: 'undelay', host } });
+    await refusal(
+      `${api}/directives`,
+      { ...pause, body: { kind: 'block', host: 'a b' } },
+      400,
+      'command-refused',
+    );
+    await refusal(
+      `${api}/directives`,
+      { ...pause, body: { kind: 'explode' } },
+      400,
+      'body-invalid',
+    );
+
+    const { to, hosts } = await json<{ hosts: number; to: Record<string, number> }>(
+      `${api}/agents/a2/departure`,
+    );
+    assert.deepEqual(Object.keys(to), ['a1']);
+    assert.equal(to.a1, hosts);
+    const left = await json<Record<string, string>>(`${api}/agents/a2/leave`, {
+      method: 'POST',
+      headers: steering,
+    });
+    assert.deepEqual(left, { a2: 'applied' });
+    await until('a2 has left', () => /a2: .*1 agent continues/.test(launch.stderr()));
+    await untilAsked(
+      'a1 is alone',
+      async () => (await ask(`${api}/agents/a1/departure`)).status === 409,
+    );
+    await refusal(`${api}/agents/a1/departure`, {}, 409, 'last-agent');
+    await refusal(`${api}/agents/a9/departure`, {}, 404, 'agent-unknown');
+
+    const metrics = await ask(`${url}/metrics`);
+    assert.match(metrics.text, /^ubiring_joined\{agent="a1"\} 1$/m);
+    assert.match(metrics.text, /^# TYPE ubiring_fetched_pages_total counter$/m);
+    assert.ok(!metrics.text.includes(host), 'a host is a label');
+    assert.equal((await ask(`${url}/healthz`)).text, 'ok\n');
+    await untilAsked('it is ready', async () => (await ask(`${url}/readyz`)).status === 200);
+    await json(`${api}/stop`, { method: 'POST', headers: steering });
+    const { code } = await launch.ended;
+    assert.equal(code, 11, launch.stderr());
+    assert.equal((await run('status', config)).code, 1);
+  });
+
+  test('events continue after the last one that the client has', async (t) => {
+    const { api, launch, steering } = await launched(t);
+    const first = await readEvents(`${api}/events`, {}, ({ length }) => length >= 3);
+    const ids = first.map(({ id }) => id);
+    assert.equal(new Set(ids).size, ids.length);
+    const middle = first[1]!;
+    const later = await readEvents(
+      `${api}/events`,
+      { 'last-event-id': middle.id },
+      ({ length }) => length >= 1,
+    );
+    assert.deepEqual(later[0]?.data, first[2]?.data);
+    const watching = readEvents(`${api}/events`, { 'last-event-id': ids.at(-1)! }, (events) =>
+      events.some(({ data }) => data.kind === 'order'),
+    );
+    await json(`${api}/directives`, { method: 'POST', headers: steering, body: { kind: 'pause' } });
+    await watching;
+    launch.child.kill('SIGTERM');
+    await launch.ended;
+  });
+
+  test('pages of other sites and rebound names neither read nor steer', async (t) => {
+    const { api, url, launch, steering } = await launched(t);
+    const pause = { method: 'POST', body: { kind: 'pause' } };
+    const evil = { origin: 'http://evil.test', 'sec-fetch-site': 'cross-site' };
+    await refusal(`${api}/cluster`, { headers: evil }, 403, 'other-site');
+    await refusal(`${api}/directives`, { ...pause, headers: evil }, 403, 'other-site');
+    const rebound = {
+      host: 'evil.test',
+      origin: 'http://evil.test',
+      'sec-fetch-site': 'same-origin',
+    };
+    await refusal(`${api}/cluster`, { headers: rebound }, 403, 'host-refused');
+    await refusal(`${api}/directives`, { ...pause, headers: rebound }, 403, 'host-refused');
+    await refusal(`${url}/metrics`, { headers: rebound }, 403, 'host-refused');
+    await refusal(`${api}/directives`, pause, 403, 'role-too-low');
+    await refusal(
+      `${api}/stop`,
+      { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } },
+      401,
+      'token-unknown',
+    );
+    // A form of another site can send such a body without asking first.
+    const form = { ...steering, 'content-type': 'text/plain' };
+    await refusal(`${api}/directives`, { ...pause, headers: form }, 415, 'type-unsupported');
+    const { headers } = await ask(`${url}/`);
+    assert.match(
+      String(headers['content-security-policy']),
+      /default-src 'none'.*frame-ancestors 'none'/,
+    );
+    assert.equal(headers['access-control-allow-origin'], undefined);
+    const { agents } = await json<{ agents: { paused: boolean }[] }>(`${api}/cluster`);
+    assert.ok(agents.every(({ paused }) => !paused));
+    launch.child.kill('SIGTERM');
+    await launch.ended;
+  });
+
+  test('odd requests harm nobody', async (t) => {
+    const { api, url, launch, steering } = await launched(t);
+    const { port } = new URL(url);
+    const raw = (bytes: string) =>
+      new Promise<string>((resolve) => {
+        let text = '';
+        const socket = net.connect(Number(port), '127.0.0.1', () => socket.write(bytes));
+        socket.on('data', (part) => {
+          text += part;
+        });
+        socket.on('error', () => resolve(text));
+        socket.on('close', () => resolve(text));
+      });
+    assert.match(await raw('nonsense\r\n\r\n'), /^HTTP\/1\.1 400/);
+    assert.match(
+      await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
+      /^HTTP\/1\.1 431/,
+    );
+    assert.match(
+      await raw('GET http://evil.test/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n'),
+      /^HTTP\/1\.1 400/,
+    );
+    for (const path of [
+      '/../../etc/passwd',
+      '/%2e%2e/%2e%2e/etc/passwd',
+      '/lib/../../package.json',
+      '/dashboard.ts',
+      '//',
+    ]) {
+      assert.equal((await ask(url + path)).status, 404, path);
+    }
+    await refusal(`${api}/hosts`, { method: 'DELETE' }, 405, 'method-not-allowed');
+    const big = {
+      method: 'POST',
+      headers: steering,
+      body: JSON.stringify({ urls: ['x'.repeat(200_000)] }),
+    };
+    await refusal(`${api}/seeds`, big, 413, 'body-too-large');
+    await refusal(`${api}/seeds`, { ...big, body: '{"urls":' }, 400, 'body-invalid');
+    await refusal(`${api}/seeds`, { ...big, body: { urls: [] } }, 400, 'body-invalid');
+    const option = await json<Record<string, { refused?: string }>>(`${api}/seeds`, {
+      ...big,
+      body: { urls: ['--data=/'] },
+    });
+    assert.ok(option['--data=/']?.refused, 'an argument became an option');
+    assert.equal((await json<{ agents: unknown[] }>(`${api}/cluster`)).agents.length, 2);
+    launch.child.kill('SIGTERM');
+    const { code } = await launch.ended;
+    assert.equal(code, 11, launch.stderr());
+  });
+
+  test('an agent that other machines can reach needs tokens', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const monitor = { listen: '0.0.0.0:0' };
+    const config = await scratch.config(1, { monitor });
+    const refused = await run('agent', config, '--id', 'a1');
+    assert.equal(refused.code, 4, refused.stderr);
+    assert.match(
+      refused.stderr,
+      /monitor\.listen 0\.0\.0\.0 can be reached from other machines, and there is no token/,
+    );
+    scratch.write('tokens.txt', `owner ${TOKEN}\n`);
+    const wrong = await scratch.config(1, { monitor: { ...monitor, tokens: 'tokens.txt' } });
+    const { code, stderr } = await run('agent', wrong, '--id', 'a1');
+    assert.equal(code, 4);
+    assert.match(stderr, /tokens\.txt: line 1 is not .*ROLE TOKEN/);
+    assert.ok(!stderr.includes(TOKEN));
+  });
+
+  test('an agent serves what its config says, to holders of tokens', async (t) => {
+    const web = await startWeb({ hosts: 3, pages: 40, port: 0, net: NET + 1 });
+    const scratch = new Scratch();
+    t.after(async () => {
+      scratch.clean();
+      await web.stop();
+    });
+    const more = {
+      seeds: [web.seed],
+      politeness: { hostDelayMs: 1000 },
+      monitor: { listen: '127.0.0.1:0' },
+    };
+    const config = await scratch.config(1, more);
+    const agent = start(['agent', config, '--id', 'a1'], { MONITOR_TOKENS: `read ${TOKEN}` });
+    await until('it serves', () => /serves the dashboard/.test(agent.stderr()));
+    const url = /"url":"([^"]+)\/"/.exec(agent.stderr())![1]!;
+    await untilJoined(config, 'a1');
+    const headers = {
+      authorization: `Bearer ${TOKEN}`,
+      host: 'crawler.example.org',
+      'x-forwarded-for': '10.0.0.1',
+    };
+    const { agents } = await json<{ agents: { dashboard: string }[] }>(`${url}/api/v1/cluster`, {
+      headers,
+    });
+    assert.equal(agents[0]?.dashboard, `${url}/`);
+    await refusal(
+      `${url}/api/v1/directives`,
+      { method: 'POST', headers, body: { kind: 'pause' } },
+      403,
+      'role-too-low',
+    );
+    agent.child.kill('SIGTERM');
+    await agent.ended;
+    const log = fs.readFileSync(`${scratch.dataDir}/a1/agent.log`, 'utf8');
+    assert.ok(!log.includes(TOKEN));
+  });
+});
+
+interface Received {
+  readonly id: string;
+  readonly data: { readonly kind: string; readonly agent: string };
+}
+
+/** Reads the stream until `isEnough`. */
+function readEvents(
+  url: string,
+  headers: http.OutgoingHttpHeaders,
+  isEnough: (events: readonly Received[]) => boolean,
+): Promise<Received[]> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { headers, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+        const blocks = text.split('\n\n').slice(0, -1);
+        const events = blocks.flatMap((block) => {
+          const [, id, data] = /^id: (.*)\ndata: (.*)$/.exec(block) ?? [];
+          return id === undefined ? [] : [{ id, data: JSON.parse(data!) as Received['data'] }];
+        });
+        if (!isEnough(events)) return;
+        request.destroy();
+        resolve(events);
+      });
+    });
+    request.on('error', reject);
+  });
+}

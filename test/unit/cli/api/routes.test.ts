@@ -1,0 +1,52 @@
+// Paths and methods of the API, and its description.
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { openApi } from '../../../../agent/cli/api/openapi.ts';
+import { ROUTES, routeOf } from '../../../../agent/cli/api/routes.ts';
+
+it('a path with a part that varies is found, and the part is decoded', () => {
+  const found = routeOf('POST', '/api/v1/agents/a%201/leave');
+  assert.ok(found && 'route' in found);
+  assert.equal(found.route.role, 'admin');
+  assert.deepEqual(found.path, { id: 'a 1' });
+});
+
+it('an unknown path is not found, and a wrong method names the right ones', () => {
+  for (const path of [
+    '/api/v1',
+    '/api/v1/',
+    '/api/v2/hosts',
+    '/api/v1/agents//leave',
+    '/api/v1/agents/%E0/leave',
+  ]) {
+    assert.equal(routeOf('GET', path), null, path);
+  }
+  assert.equal(routeOf('POST', `/api/v1/agents/${'x'.repeat(65)}/leave`), null);
+  assert.deepEqual(routeOf('POST', '/api/v1/hosts'), ['GET']);
+  assert.deepEqual(routeOf('GET', '/api/v1/stop'), ['POST']);
+});
+
+it('every route that changes something needs more than the role read', () => {
+  for (const { method, path, role } of ROUTES) {
+    if (method === 'POST' && path !== '/query') assert.notEqual(role, 'read', path);
+  }
+});
+
+it('the description has every route, with the limits that are checked', () => {
+  const { openapi, paths } = openApi('1.2.3') as {
+    openapi: string;
+    paths: Record<
+      string,
+      Record<string, { parameters: { name: string; schema: Record<string, unknown> }[] }>
+    >;
+  };
+  assert.equal(openapi, '3.1.0');
+  for (const { method, path } of ROUTES)
+    assert.ok(paths[`/api/v1${path}`]?.[method.toLowerCase()], path);
+  const limit = paths['/api/v1/hosts']?.get?.parameters.find(({ name }) => name === 'limit');
+  assert.deepEqual(
+    [limit?.schema.minimum, limit?.schema.maximum, limit?.schema.default],
+    [1, 1000, 100],
+  );
+});
