@@ -6,10 +6,10 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { metricsText } from '../../../agent/cli/api/http-metrics.ts';
-import type { AgentStatus } from '../../../agent/monitor/agent-status.ts';
+import { metricsText } from '../../../../agent/cli/api/http-metrics.ts';
+import type { AgentStatus } from '../../../../agent/monitor/agent-status.ts';
 
-const folder = path.resolve(import.meta.dirname, '../../../deploy');
+const folder = path.resolve(import.meta.dirname, '../../../../deploy');
 const rules = path.join(folder, 'prometheus-alerts.yaml');
 const has = (tool: string) => spawnSync(tool, ['--version']).error === undefined;
 const skip = has('promtool') ? false : 'promtool is not installed';
