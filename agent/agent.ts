@@ -16,6 +16,7 @@ import { archiveOf, fetchingOf } from './composition/fetching.ts';
 import type { NetworkWiring } from './composition/network-parts.ts';
 import { type Prepared, prepare } from './composition/preparation.ts';
 import { coreOf, type ProtocolParts } from './composition/protocol.ts';
+import { answerOfRefused } from './composition/refused-frame.ts';
 import { ControlRoom } from './control/control.ts';
 import { type Explanation, explanationOf, readRowOf } from './control/explanation.ts';
 import type { Destination } from './core/budgets/address-permits.ts';
@@ -29,8 +30,9 @@ import { Transport } from './messaging/transport.ts';
 import { type AgentStatus, Rate } from './monitor/agent-status.ts';
 import { LoopDelay } from './monitor/loop-delay.ts';
 import { recordProcess, removeProcess } from './monitor/process-record.ts';
+import { sampleRegularly } from './monitor/sampler.ts';
 import { SlowTurns } from './monitor/slow-turns.ts';
-import { AHEAD_MS_MAX, clockRefusal } from './monitor/start-clock.ts';
+import { AHEAD_MS_MAX } from './monitor/start-clock.ts';
 import type { SharedNetworks } from './networks/client/shared-networks.ts';
 import type { PagePipeline } from './pipeline/page-pipeline.ts';
 import { monotonicMs, systemClock, wallMs } from './runtime/clock.ts';
@@ -247,6 +249,7 @@ class Agent implements RunningAgent {
     this.#p.log.info({ listen: this.#transport.endpoint }, 'agent is listening');
     this.#turns.push({ type: 'start' });
     const file = join(this.#p.directory, 'state.sqlite');
+    sampleRegularly(() => this.#sample(), this.ended);
     watchWal(file, (bytes) => this.#onWal(bytes), this.ended);
     watchPresence(file, (gone) => this.#onGone(gone), this.ended);
     if (!this.#p.state.examined) this.#check();
@@ -313,21 +316,11 @@ class Agent implements RunningAgent {
     else this.#turns.pushPatiently({ type: 'message', envelope }, MESSAGE_ALONE_MS);
   }
 
-  /** A malformed batch is refused explicitly, or its sender would resend it for ever. */
-  #onRefusedFrame({ batch, from, detail, ahead }: RefusedFrame): void {
-    if (ahead && !this.#isShuttingDown) return this.#refuseClock(ahead);
-    if (batch === undefined || from === undefined || this.#isShuttingDown) return;
-    const { members } = this.#core.snapshot(systemClock.now());
-    const member = members.find(({ id, inc }) => id === from.id && inc === from.inc);
-    if (member) this.#sendTo(member, { type: 'BATCH_REFUSED', batch, reason: detail });
-  }
-
-  /** Tells an agent with a wrong clock, at its configured address, so that its start fails. */
-  #refuseClock({ id, inc, greeting }: NonNullable<RefusedFrame['ahead']>): void {
-    const peer = this.#p.agents.find((agent) => agent.id === id);
-    if (!peer) return;
-    const { joined } = this.#core.snapshot(systemClock.now());
-    this.#sendTo({ ...peer, inc }, clockRefusal({ id, inc, greeting, joined, nowMs: wallMs() }));
+  #onRefusedFrame(frame: RefusedFrame): void {
+    if (this.#isShuttingDown) return;
+    const { agents } = this.#p;
+    const answer = answerOfRefused(frame, agents, this.#core.snapshot(systemClock.now()), wallMs());
+    if (answer) this.#sendTo(answer.to, answer.message);
   }
 
   #explain(identity: Identity, form: RequestForm): Explanation {
@@ -431,6 +424,12 @@ class Agent implements RunningAgent {
       (error) => this.#failed(error),
       (why) => log.warn({ why }, 'the state file could not be examined in the background'),
     ).stop;
+  }
+
+  #sample(): void {
+    const status = this.status();
+    const act = (_: Operator, { wall }: Instant) => this.#store.samples.save(wall, status);
+    this.#turns.push({ type: 'operate', act });
   }
 
   #onWal(bytes: number): void {

@@ -100,6 +100,7 @@ function program(action: ActionOf): Command {
   addReadingCommands(root, action);
   addExportCommand(root, action);
   addDirectiveCommands(root, action);
+  addReplayCommand(root, action);
   addExitCommands(root, action);
   addConfigCommands(root, action);
   addCheckCommand(root, action);
@@ -287,6 +288,14 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
   command(root, 'seed', 'add seeds while the crawl runs')
     .argument('<url...>', 'URLs in scope')
     .action(action(async () => (await import('./commands/seed-command.ts')).seed));
+}
+
+function addReplayCommand(root: Command, action: ActionOf): void {
+  command(
+    root,
+    'replay',
+    'serve the dashboard of a crawl that has ended, to look at its past',
+  ).action(action(async () => (await import('./commands/replay-command.ts')).replay));
 }
 
 function addExitCommands(root: Command, action: ActionOf): void {

@@ -9,6 +9,7 @@ import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
 import { count, dateTime, duration, rate, short } from './format.js';
 import { Lookup, Sql } from './lookup.js';
 import { problemsOf } from './problems.js';
+import { Replay } from './replay.js';
 import { Agents, EventList, Events, Failure, Hosts } from './tables.js';
 
 const POLL_MS = 1000;
@@ -18,7 +19,7 @@ const EVENTS_MAX = 2000;
 const ESTIMATE_MS = 60_000;
 const PARTS = {
   ...{ overview: 'Overview', agents: 'Agents', hosts: 'Hosts', events: 'Events' },
-  ...{ lookup: 'Look up', sql: 'SQL', directives: 'Directives' },
+  ...{ lookup: 'Look up', sql: 'SQL', directives: 'Directives', replay: 'Replay' },
 };
 
 /** The part and its filters: `#hosts?state=trap`. */
@@ -277,6 +278,7 @@ function App() {
     lookup: () => html`<${Lookup} ...${common} />`,
     sql: () => html`<${Sql} ...${common} />`,
     directives: () => html`<${Directives} ...${common} />`,
+    replay: () => html`<${Replay} ...${common} theme=${theme} />`,
   };
   return html`
     <a class="skip" href="#${part}" onClick=${(e) => { e.preventDefault(); document.querySelector('main').focus(); }}>Skip to the content</a>

@@ -35,6 +35,7 @@ import { UrlTable } from './rows/url-table.ts';
 import type { Durability, StoreOptions } from './store-options.ts';
 import { HostTable } from './tables/host-table.ts';
 import { OutboxTable } from './tables/outbox-table.ts';
+import { SampleTable } from './tables/sample-table.ts';
 import { TombstoneTable } from './tables/tombstone-table.ts';
 
 /** Longest wait for another program's lock in a turn: a fraction of a heartbeat interval. */
@@ -47,6 +48,7 @@ type ArchiveEnd = Pick<ArchivedAt, 'file' | 'end' | 'indexEnd'>;
 
 export class SqliteStore implements Store, FrontierStore {
   readonly tombstones: TombstoneTable;
+  readonly samples: SampleTable;
   /** Null: this crawl is not shared with other networks. */
   readonly networks: NetworkUrls | null;
   readonly decide: UrlTable['decide'];
@@ -80,6 +82,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.decide = (...verdict) => this.#urls.decide(...verdict);
     this.#outbox = new OutboxTable(db);
     this.tombstones = new TombstoneTable(db);
+    this.samples = new SampleTable(db);
     this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
     db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);

@@ -15,7 +15,7 @@ import { type RunningWeb, startWeb } from '../web/server.ts';
 const NET = 99;
 const CHROMIUM = '/usr/bin/chromium';
 const WIDTHS = [360, 768, 1600];
-const PARTS = ['overview', 'agents', 'hosts', 'events', 'lookup', 'sql', 'directives'];
+const PARTS = ['overview', 'agents', 'hosts', 'events', 'lookup', 'sql', 'directives', 'replay'];
 const TAKEOVER_MS = 2000;
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

@@ -211,6 +211,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     await refusal(`${api}/agents/a1/departure`, {}, 409, 'last-agent');
     await refusal(`${api}/agents/a9/departure`, {}, 404, 'agent-unknown');
 
+    await assertHistory(api);
     const metrics = await ask(`${url}/metrics`);
     assert.match(metrics.text, /^ubiring_joined\{agent="a1"\} 1$/m);
     assert.match(metrics.text, /^# TYPE ubiring_fetched_pages_total counter$/m);
@@ -221,6 +222,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     const { code } = await launch.ended;
     assert.equal(code, 11, launch.stderr());
     assert.equal((await run('status', config)).code, 1);
+    await assertReplay(config);
   });
 
   test('events continue after the last one that the client has', async (t) => {
@@ -388,6 +390,37 @@ describe('HTTP server', { concurrency: 1 }, () => {
     assert.ok(!log.includes(TOKEN));
   });
 });
+
+/** The members at each time, according to the events of a launch whose a2 has left. */
+async function assertHistory(api: string): Promise<void> {
+  const { span, changes } = await json<{
+    span: { from: number; to: number };
+    changes: { kind: string; id: string }[];
+  }>(`${api}/history`);
+  const of = (kind: string) => changes.filter((change) => change.kind === kind).map(({ id }) => id);
+  assert.deepEqual([...new Set(of('join'))].sort(), ['a1', 'a2']);
+  assert.ok(of('leave').includes('a2'));
+  const membersAt = async (at: number) => {
+    const { views } = await json<{ views: { seenBy: string[] }[] }>(`${api}/circle?at=${at}`);
+    return views.flatMap(({ seenBy }) => seenBy);
+  };
+  assert.deepEqual(await membersAt(span.from - 1), []);
+  assert.deepEqual(await membersAt(span.to + 60_000), ['a1']);
+}
+
+/** The dashboard of a crawl without running agents. */
+async function assertReplay(config: string): Promise<void> {
+  const replay = start(['replay', config]);
+  await until('the replay is served', () => replay.stdout().includes('#replay'));
+  const [, url] = /(http:\/\/\S+)\/#replay/.exec(replay.stdout())!;
+  await assertHistory(`${url}/api/v1`);
+  const { agents, unreachable } = await json<{ agents: []; unreachable: string[] }>(
+    `${url}/api/v1/cluster`,
+  );
+  assert.deepEqual([agents, unreachable], [[], ['a1', 'a2']]);
+  replay.child.kill('SIGINT');
+  assert.equal((await replay.ended).code, 0);
+}
 
 interface Received {
   readonly id: string;

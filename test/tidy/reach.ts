@@ -29,6 +29,7 @@ const timerPlaces = [
   'agent/networks/redis/',
   'agent/parse/parse-pool.ts',
   'agent/storage/file/file-presence.ts',
+  'agent/monitor/sampler.ts',
   'agent/storage/file/wal-watch.ts',
   'agent/cli/',
   'agent/main.ts',

@@ -4,7 +4,7 @@
 import { Writable } from 'node:stream';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import type { OutputStream } from '../common/caller.ts';
-import { HttpProblem } from './http-problem.ts';
+import { HttpProblem } from '../http/http-problem.ts';
 
 /** More than any answer needs, to bound the memory. */
 const OUTPUT_BYTES_MAX = 32 * 1024 ** 2;

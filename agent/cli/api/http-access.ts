@@ -6,8 +6,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { isLoopback } from '../../../config/values/listen-address.ts';
+import { HttpProblem } from '../http/http-problem.ts';
 import { ROLES, type Role, type Tokens } from '../http/tokens.ts';
-import { HttpProblem } from './http-problem.ts';
 
 export interface Asker {
   readonly headers: IncomingHttpHeaders;

@@ -4,8 +4,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { HttpProblem } from '../http/http-problem.ts';
 import type { CommandSource } from './command-run.ts';
-import { HttpProblem } from './http-problem.ts';
 
 const TAKES_MS_MAX = 20_000;
 const OUTPUT_BYTES_MAX = 8 * 1024 ** 2;

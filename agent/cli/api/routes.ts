@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { Role } from '../http/tokens.ts';
-import { HOST_SORTS, HOST_STATES } from './query-pages.ts';
+import { HOST_SORTS, HOST_STATES } from '../views/query-pages.ts';
 import type { Services } from './services.ts';
 
 const PAGE_LIMIT = 100;
@@ -86,8 +86,19 @@ const READING: readonly Route[] = [
   route({
     ...{ method: 'GET', path: '/circle', role: 'read' },
     summary: 'Which agent owns each slice of the space of host keys, for each view of it',
+    query: z.strictObject({
+      at: z.coerce.number().int().min(0).optional().meta({
+        description: 'Unix milliseconds: at this time, according to the events. Default: now.',
+      }),
+    }),
     result: anyObject,
-    handle: async ({ circle }) => circle(),
+    handle: ({ circle }, { query }) => circle(query.at),
+  }),
+  route({
+    ...{ method: 'GET', path: '/history', role: 'read' },
+    summary: 'Samples of the agents on this machine, and when agents came and went',
+    result: anyObject,
+    handle: async ({ history }) => history(),
   }),
   route({
     ...{ method: 'GET', path: '/hosts', role: 'read' },

@@ -3,40 +3,24 @@
 
 import path from 'node:path';
 import { placementOf } from '../../composition/placement.ts';
-import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { OWNED_HOSTS } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { openStateFile } from '../common/query-files.ts';
-import { ClusterWatch } from './cluster-watch.ts';
-import { runCommand } from './command-run.ts';
-import { HttpProblem } from './http-problem.ts';
+import { HttpProblem } from '../http/http-problem.ts';
+import { type Circle, capacitiesOf, circleOf, viewOf } from '../views/circle-view.ts';
+import { ClusterWatch } from '../views/cluster-watch.ts';
+import { circleAt, historyOf } from '../views/history.ts';
 import {
   type HostsQuery,
   hostsPage,
   type UrlsQuery,
   type UrlView,
   urlsPage,
-} from './query-pages.ts';
+} from '../views/query-pages.ts';
+import { runCommand } from './command-run.ts';
 import { QueryRuns } from './query-runs.ts';
 
-/** Slices of the space of host keys: more could not be told apart on a screen. */
-const SLICES = 720;
-
 type Command = Parameters<typeof runCommand>[1];
-/** An agent that takes part in a view of the cluster. */
-type Part = { readonly id: string; readonly capacity: number };
-
-/** The owners of the slices as one group of agents sees them. */
-export interface CircleView {
-  /** The agents with this view. */
-  readonly seenBy: readonly string[];
-  readonly agents: readonly Part[];
-  /** For each slice, the index in `agents` of the one that owns most of it. */
-  readonly slices: readonly number[];
-  /** Fraction of the space, by agent. */
-  readonly shares: Readonly<Record<string, number>>;
-}
-
 export class Services {
   readonly watch: ClusterWatch;
   readonly queries: QueryRuns;
@@ -60,54 +44,13 @@ export class Services {
     return urlsPage(this.#config.agent.dataDir, view, query);
   };
 
-  /** With the overlay kademlia, agents know only some others, so the views are united. */
-  readonly circle = async (): Promise<{
-    readonly overlay: string;
-    readonly views: CircleView[];
-  }> => {
-    const { agents } = (await this.watch.now()).view;
-    const { overlay } = this.#config.cluster;
-    const groups = new Map<string, { seenBy: string[]; parts: readonly Part[] }>();
-    const capacities = capacitiesOf(agents);
-    const joined = agents.filter((one) => one.joined);
-    const views = joined.map((agent) => viewOf(agent, capacities));
-    const all = new Map(views.flat().map((part) => [part.id, part]));
-    for (const [i, agent] of joined.entries()) {
-      const parts = overlay === 'ring' ? views[i]! : [...all.values()];
-      const key = JSON.stringify(parts);
-      const group = groups.get(key) ?? { seenBy: [], parts };
-      group.seenBy.push(agent.id);
-      groups.set(key, group);
-    }
-    const seen = [...groups.values()];
-    return { overlay, views: seen.map(({ seenBy, parts }) => this.#circleOf(seenBy, parts)) };
-  };
+  readonly history = () => historyOf(this.#config.agent.dataDir);
 
-  #circleOf(seenBy: readonly string[], agents: readonly Part[]): CircleView {
-    const placement = placementOf(this.#config.cluster, agents);
-    const index = new Map(agents.map(({ id }, i) => [id, i]));
-    const slices: number[] = [];
-    let within = new Map<number, number>();
-    let filled = 0;
-    const close = () => {
-      const most = [...within].reduce((a, b) => (b[1] > a[1] ? b : a));
-      slices.push(most[0]);
-      within = new Map();
-      filled = 0;
-    };
-    for (const { id, share } of placement.arcs()) {
-      const owner = index.get(id)!;
-      for (let left = share * SLICES; left > 1e-9; ) {
-        const part = Math.min(left, 1 - filled);
-        within.set(owner, (within.get(owner) ?? 0) + part);
-        filled += part;
-        left -= part;
-        if (filled >= 1 - 1e-9 && slices.length < SLICES) close();
-      }
-    }
-    if (within.size > 0 && slices.length < SLICES) close();
-    return { seenBy, agents, slices, shares: Object.fromEntries(placement.shares()) };
-  }
+  /** @param at - Unix milliseconds; absent: now */
+  readonly circle = async (at?: number): Promise<Circle> => {
+    if (at !== undefined) return circleAt(this.#config, at);
+    return circleOf(this.#config.cluster, (await this.watch.now()).view.agents);
+  };
 
   /** The hosts of an agent on this machine, by the agents that would own them without it. */
   readonly departure = async (id: string) => {
@@ -146,17 +89,4 @@ export class Services {
     const copies = Math.min(this.#config.cluster.backups, others.length - 1);
     return { agent: id, hosts, to, copiesAfterwards: copies, incompleteNow: leaving.copyLag };
   };
-}
-
-/** The agents of the view of `agent`, by identifier. */
-function viewOf({ id, members }: AgentStatus, capacities: ReadonlyMap<string, number>): Part[] {
-  const others = members.filter(({ joined, leaving }) => joined && !leaving);
-  const ids = [id, ...others.map((one) => one.id)].sort();
-  return ids.map((one) => ({ id: one, capacity: capacities.get(one) ?? 1 }));
-}
-
-/** A status has the capacities of the other agents only. */
-function capacitiesOf(agents: readonly AgentStatus[]): ReadonlyMap<string, number> {
-  const members = agents.flatMap((agent) => agent.members);
-  return new Map(members.map(({ id, capacity }) => [id, capacity]));
 }

@@ -97,7 +97,7 @@ function readsTwice(db: Database.Database, sql: string): boolean {
  * large.
  */
 function materialise(db: Database.Database): void {
-  for (const view of ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events']) {
+  for (const view of ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events', 'samples']) {
     db.exec(
       `CREATE TEMP VIEW ${view} AS WITH rows AS MATERIALIZED (SELECT * FROM main.${view})
        SELECT * FROM rows`,

@@ -34,6 +34,18 @@ const columns = {
   ],
   links: ['source', 'target'],
   events: ['at', 'kind', 'detail'],
+  samples: [
+    ...[
+      'at',
+      'pages',
+      'queued',
+      'hosts',
+      'outbox',
+      'pages_per_second',
+      'loop_delay_ms',
+      'rss_bytes',
+    ],
+  ],
   orders: ['kind', 'host', 'value', 'given_by', 'applied_at'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
@@ -86,7 +98,7 @@ export class ClusterViews {
   }
 
   *#rows(view: ViewName): Generator<unknown[]> {
-    if (view === 'links' || view === 'events' || view === 'orders') {
+    if (view === 'links' || view === 'events' || view === 'orders' || view === 'samples') {
       yield* this.#streamed(view, null, new Set());
       return;
     }

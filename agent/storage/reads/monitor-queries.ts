@@ -8,6 +8,16 @@ export const LAST_EVENT = 'SELECT max(id) AS last FROM event_rows';
 export const EVENTS_AFTER = `SELECT id, CAST(at AS INTEGER), kind, detail FROM event_rows
   WHERE id > ? ORDER BY id LIMIT ?`;
 
+export const SAMPLES = `SELECT at, pages, queued, pages_per_second, loop_delay_ms FROM samples
+  ORDER BY at`;
+/** When agents joined, left or were removed; `agent` is null in some events of the agent itself. */
+export const EVENTS_OF_MEMBERS = `SELECT CAST(at AS INTEGER), kind, json_extract(detail, '$.agent'),
+  json_extract(detail, '$.capacity') FROM event_rows
+  WHERE kind IN ('join', 'suspect', 'leave') ORDER BY id`;
+/** The first and the last time of anything that is shown of the past. */
+export const TIMES = `SELECT CAST(min(at) AS INTEGER) AS first, CAST(max(at) AS INTEGER) AS last FROM
+  (SELECT at FROM sample_rows UNION ALL SELECT at FROM event_rows)`;
+
 /** Filters and the place to continue at, as SQL with its parameters. */
 export class HostFilter {
   readonly #where: string[] = ['1'];

@@ -333,6 +333,24 @@ FROM order_rows WHERE value IS NOT NULL AND kind IN ('pause', 'block', 'delay');
 DROP VIEW hosts;
 ${hostsView(DELAY_BY_PATTERN, TRAP)}`;
 
+/** Counters of the agent over time (tables/sample-table.ts). */
+const SAMPLES = `
+CREATE TABLE sample_rows (
+  id INTEGER PRIMARY KEY,
+  at REAL NOT NULL,
+  pages INTEGER NOT NULL,
+  queued INTEGER NOT NULL,
+  hosts INTEGER NOT NULL,
+  outbox INTEGER NOT NULL,
+  pages_per_second REAL NOT NULL,
+  loop_delay_ms REAL NOT NULL,
+  rss_bytes INTEGER NOT NULL
+);
+CREATE VIEW samples AS
+SELECT CAST(at AS INTEGER) AS at, pages, queued, hosts, outbox, pages_per_second, loop_delay_ms,
+  rss_bytes FROM sample_rows;
+`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -355,6 +373,7 @@ export const MIGRATIONS: readonly string[] = [
   GONE_AGENTS,
   ANSWERS_OF_SKIPPED,
   NETWORKS,
+  SAMPLES,
 ];
 
 /** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { demand, roleOf } from '../../../../agent/cli/api/http-access.ts';
-import { HttpProblem } from '../../../../agent/cli/api/http-problem.ts';
+import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { Tokens } from '../../../../agent/cli/http/tokens.ts';
 
 const TOKEN = 's'.repeat(24);

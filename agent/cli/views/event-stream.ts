@@ -6,7 +6,7 @@ import path from 'node:path';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { EVENTS_AFTER, LAST_EVENT } from '../../storage/reads/monitor-queries.ts';
 import { foundAgents, openStateFile } from '../common/query-files.ts';
-import { HttpProblem } from './http-problem.ts';
+import { HttpProblem } from '../http/http-problem.ts';
 
 const POLL_MS = 1000;
 /** So that proxies keep the connection open. */

@@ -6,7 +6,7 @@
 import path from 'node:path';
 import { HAS_HOST, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
 import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
-import { HttpProblem } from './http-problem.ts';
+import { HttpProblem } from '../http/http-problem.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
 

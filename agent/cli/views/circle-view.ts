@@ -1,0 +1,94 @@
+// The space of host keys as agents divide it among themselves, now or at an earlier time.
+
+import { placementOf } from '../../composition/placement.ts';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import type { ResolvedConfig } from '../common/load-config.ts';
+
+/** Slices of the space of host keys: more could not be told apart on a screen. */
+const SLICES = 720;
+
+/** An agent that takes part in a view of the cluster. */
+export type Part = { readonly id: string; readonly capacity: number };
+
+/** The owners of the slices as one group of agents sees them. */
+export interface CircleView {
+  /** The agents with this view. */
+  readonly seenBy: readonly string[];
+  readonly agents: readonly Part[];
+  /** For each slice, the index in `agents` of the one that owns most of it. */
+  readonly slices: readonly number[];
+  /** Fraction of the space, by agent. */
+  readonly shares: Readonly<Record<string, number>>;
+}
+
+export interface Circle {
+  readonly overlay: ResolvedConfig['cluster']['overlay'];
+  readonly views: readonly CircleView[];
+}
+
+type Cluster = ResolvedConfig['cluster'];
+
+/** With the overlay kademlia, agents know only some others, so the views are united. */
+export function circleOf(cluster: Cluster, agents: readonly AgentStatus[]): Circle {
+  const { overlay } = cluster;
+  const capacities = capacitiesOf(agents);
+  const joined = agents.filter((one) => one.joined);
+  const views = joined.map((agent) => viewOf(agent, capacities));
+  const all = new Map(views.flat().map((part) => [part.id, part]));
+  const groups = new Map<string, { seenBy: string[]; parts: readonly Part[] }>();
+  for (const [i, agent] of joined.entries()) {
+    const parts = overlay === 'ring' ? views[i]! : [...all.values()];
+    const key = JSON.stringify(parts);
+    const group = groups.get(key) ?? { seenBy: [], parts };
+    group.seenBy.push(agent.id);
+    groups.set(key, group);
+  }
+  const seen = [...groups.values()];
+  return { overlay, views: seen.map(({ seenBy, parts }) => circleView(cluster, seenBy, parts)) };
+}
+
+export function circleView(
+  cluster: Cluster,
+  seenBy: readonly string[],
+  agents: readonly Part[],
+): CircleView {
+  const placement = placementOf(cluster, agents);
+  const index = new Map(agents.map(({ id }, i) => [id, i]));
+  const slices: number[] = [];
+  let within = new Map<number, number>();
+  let filled = 0;
+  const close = () => {
+    const most = [...within].reduce((a, b) => (b[1] > a[1] ? b : a));
+    slices.push(most[0]);
+    within = new Map();
+    filled = 0;
+  };
+  for (const { id, share } of placement.arcs()) {
+    const owner = index.get(id)!;
+    for (let left = share * SLICES; left > 1e-9; ) {
+      const part = Math.min(left, 1 - filled);
+      within.set(owner, (within.get(owner) ?? 0) + part);
+      filled += part;
+      left -= part;
+      if (filled >= 1 - 1e-9 && slices.length < SLICES) close();
+    }
+  }
+  if (within.size > 0 && slices.length < SLICES) close();
+  return { seenBy, agents, slices, shares: Object.fromEntries(placement.shares()) };
+}
+
+/** The agents of the view of `agent`, by identifier. */
+export function viewOf(
+  { id, members }: AgentStatus,
+  capacities: ReadonlyMap<string, number>,
+): Part[] {
+  const others = members.filter(({ joined, leaving }) => joined && !leaving);
+  const ids = [id, ...others.map((one) => one.id)].sort();
+  return ids.map((one) => ({ id: one, capacity: capacities.get(one) ?? 1 }));
+}
+
+/** A status has the capacities of the other agents only. */
+export function capacitiesOf(agents: readonly AgentStatus[]): ReadonlyMap<string, number> {
+  const members = agents.flatMap((agent) => agent.members);
+  return new Map(members.map(({ id, capacity }) => [id, capacity]));
+}

@@ -1,0 +1,88 @@
+// The past of a crawl from the state files of this machine: samples and events of each agent, and which
+// agents were in the cluster at any time. Works during the crawl and after it.
+
+import path from 'node:path';
+import { EVENTS_OF_MEMBERS, SAMPLES, TIMES } from '../../storage/reads/monitor-queries.ts';
+import type { ResolvedConfig } from '../common/load-config.ts';
+import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
+import { type Circle, circleView, type Part } from './circle-view.ts';
+
+/** Samples of one agent in an answer: one for two pixels of a chart. */
+const POINTS_MAX = 600;
+
+export interface History {
+  /** Unix milliseconds of the first and the last sample or event; null: there are none. */
+  readonly span: { readonly from: number; readonly to: number } | null;
+  readonly agents: readonly {
+    readonly id: string;
+    /** `[at, pages, queued, pagesPerSecond, loopDelayMs]`. */
+    readonly samples: readonly (readonly number[])[];
+  }[];
+  /** When agents joined, left or were removed, oldest first. */
+  readonly changes: readonly Change[];
+}
+
+interface Change {
+  readonly at: number;
+  /** The agent that recorded it, and the agent that it is about. */
+  readonly by: string;
+  readonly id: string;
+  readonly kind: string;
+  readonly capacity?: number;
+}
+
+export function historyOf(dataDir: string): History {
+  const agents: History['agents'][number][] = [];
+  const changes: Change[] = [];
+  const times: number[] = [];
+  for (const id of foundAgents(dataDir)) {
+    const file = openStateFile(id, path.join(dataDir, id, 'state.sqlite'));
+    if (typeof file === 'string') continue;
+    try {
+      agents.push({ id, samples: samplesOf(file) });
+      changes.push(...changesOf(file));
+      const { first, last } = file.first(TIMES) ?? {};
+      for (const at of [first, last]) if (at !== null && at !== undefined) times.push(Number(at));
+    } catch {
+      // A file of an older version has no samples until its agent starts.
+    } finally {
+      file.close();
+    }
+  }
+  changes.sort((a, b) => a.at - b.at);
+  const span = times.length > 0 ? { from: Math.min(...times), to: Math.max(...times) } : null;
+  return { span, agents, changes };
+}
+
+function samplesOf(file: StateFile): number[][] {
+  const all = [...file.plainRows(SAMPLES)] as number[][];
+  const step = Math.max(1, Math.ceil(all.length / POINTS_MAX));
+  // The last one is always among them.
+  return all.filter((_, i) => (all.length - 1 - i) % step === 0);
+}
+
+function changesOf({ agent, rows }: StateFile): Change[] {
+  return [...rows(EVENTS_OF_MEMBERS)].map(([at, kind, id, capacity]) => ({
+    ...{ at: Number(at), by: agent, id: String(id ?? agent), kind: String(kind) },
+    ...(capacity !== null && { capacity: Number(capacity) }),
+  }));
+}
+
+/** The circle of the agents that were in the cluster at `at`: the last event about each decides. */
+export function circleAt(config: ResolvedConfig, at: number): Circle {
+  const { cluster, agent } = config;
+  const parts = new Map<string, Part>();
+  const capacities = new Map(cluster.agents.map(({ id, capacity }) => [id, capacity]));
+  for (const { at: then, kind, id, capacity } of historyOf(agent.dataDir).changes) {
+    if (then > at) break;
+    if (capacity !== undefined) capacities.set(id, capacity);
+    if (kind === 'join') parts.set(id, { id, capacity: capacities.get(id) ?? 1 });
+    else parts.delete(id);
+  }
+  const members = [...parts.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const ids = members.map(({ id }) => id);
+  return {
+    overlay: cluster.overlay,
+    views: members.length > 0 ? [circleView(cluster, ids, members)] : [],
+  };
+}
