@@ -338,6 +338,9 @@ describe('HTTP server', { concurrency: 1 }, () => {
     t.after(() => scratch.clean());
     const monitor = { listen: '0.0.0.0:0' };
     const config = await scratch.config(1, { monitor });
+    const nothing = await run('replay', config);
+    assert.equal(nothing.code, 1);
+    assert.match(nothing.stderr, /no agent has a state in .*; name another directory with --data/);
     const refused = await run('agent', config, '--id', 'a1');
     assert.equal(refused.code, 4, refused.stderr);
     assert.match(

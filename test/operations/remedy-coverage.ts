@@ -198,6 +198,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   ...(
     [
+      ['replay-command.ts: nothing to show: no agent', 'an agent that other machines can reach'],
       [
         'http-access.ts: use the dashboard, send "Origin:',
         'pages of other sites and rebound names',
