@@ -4,7 +4,6 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { type Config, leaseMsOf } from '../config/config.ts';
 import type { Instant } from '../failure-detector/instant.ts';
@@ -27,8 +26,8 @@ import type { Envelope, MemberCard, Message } from './core/protocol/messages.ts'
 import type { Outcome } from './core/protocol/outcome.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
 import { Transport } from './messaging/transport.ts';
-import { type AgentStatus, Rate } from './monitor/agent-status.ts';
-import { LoopDelay } from './monitor/loop-delay.ts';
+import type { AgentStatus } from './monitor/agent-status.ts';
+import { ProcessMeter } from './monitor/process-meter.ts';
 import { recordProcess, removeProcess } from './monitor/process-record.ts';
 import { sampleRegularly } from './monitor/sampler.ts';
 import { SlowTurns } from './monitor/slow-turns.ts';
@@ -132,9 +131,7 @@ class Agent implements RunningAgent {
   readonly #turns: Turns<Input, Effect>;
   readonly #robotsWaits: RobotsWaits;
   readonly #slowTurns: SlowTurns;
-  readonly #rate = new Rate(systemClock.now().mono);
-  readonly #loopDelay = new LoopDelay(monitorEventLoopDelay({ resolution: 10 }));
-  readonly #startedAt = monotonicMs();
+  readonly #meter = new ProcessMeter(systemClock.now().mono);
   #isShuttingDown = false;
   #stopCheck: () => void = () => {};
   #lastStatus: AgentStatus | null = null;
@@ -245,7 +242,7 @@ class Agent implements RunningAgent {
       await this.#end({ code, reason }, null);
       return { ok: false, code, message: reason };
     }
-    this.#loopDelay.enable();
+    this.#meter.enable();
     this.#p.log.info({ listen: this.#transport.endpoint }, 'agent is listening');
     this.#turns.push({ type: 'start' });
     const file = join(this.#p.directory, 'state.sqlite');
@@ -294,17 +291,13 @@ class Agent implements RunningAgent {
       ...this.#store.owned(),
       ...snapshot,
       crawl: this.#p.config.name,
-      pid: process.pid,
       ...this.#p.serves?.(),
       ...(this.#networks && { networks: this.#networks.status() }),
       hostsAwaitingRobots: this.#robotsWaits.look(),
       robotsWaitReason: this.#robotsWaits.why,
       threads: this.#p.config.agent.threads,
-      pagesPerSecond: this.#rate.at(now.mono, snapshot.fetched),
-      loopDelayMs: this.#loopDelay.at(now.mono),
-      rssBytes: process.memoryUsage.rss(),
+      ...this.#meter.at(now.mono, snapshot.fetched),
       traffic: this.#transport.stats().sent,
-      uptimeMs: Math.round(now.mono - this.#startedAt),
     };
   }
 
@@ -360,6 +353,7 @@ class Agent implements RunningAgent {
     const { archived } = outcome;
     const position = archived && this.#archiveProgress.note(archived);
     if (position) this.#store.noteArchived(position);
+    this.#meter.note(outcome);
     this.#core.onPage(outcome, now);
   }
 
@@ -473,7 +467,7 @@ class Agent implements RunningAgent {
     this.#attempt('closing the state file', () => this.#store.close());
     await this.#p.beforeUnlock?.(end);
     this.#p.state.unlock();
-    this.#loopDelay.disable();
+    this.#meter.disable();
     this.#attempt('removing agent.pid', () => removeProcess(this.#p.directory));
     if (more) this.#p.log[level]({ code, ...more }, reason);
     this.#exit.resolve(end);

@@ -23,6 +23,8 @@ export interface AgentStatus extends CoreSnapshot {
   readonly threads: number;
   /** Over the last ten seconds. */
   readonly pagesPerSecond: number;
+  /** Requests that failed since the start, by class, such as `dns` or `5xx`; absent from older agents. */
+  readonly failures?: Readonly<Record<string, number>>;
   /** 99th percentile of the event loop's delay over the last ten to twenty seconds. */
   readonly loopDelayMs: number;
   readonly rssBytes: number;

@@ -18,6 +18,8 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 /** More than an agent keeps. */
 const EVENTS_MAX = 1000;
 const NETWORKS_MAX = 1000;
+/** More than there are classes of failures. */
+const CLASSES_MAX = 1000;
 
 /** An object with at least these properties. */
 function having(fields: Readonly<Record<string, Check>>): Check {
@@ -44,6 +46,13 @@ const counts = having({ messages: duration });
 const traffic: Check = (value, inc) => {
   if (!isRecord(value)) return ': not an object';
   return Object.values(value).every((one) => counts(one, inc) === null) ? null : ': not counts';
+};
+
+const failures: Check = (value, inc) => {
+  if (!isRecord(value)) return ': not an object';
+  const counts = Object.values(value);
+  const isGood = counts.length <= CLASSES_MAX && counts.every((n) => duration(n, inc) === null);
+  return isGood ? null : ': not counts';
 };
 
 function named(...names: readonly string[]): Record<string, Check> {
@@ -79,6 +88,7 @@ const status = having({
   lifecycle: textLike(/^[a-z]+$/, 'a word', ID_CHARS_MAX),
   waits: absentOr(reason),
   networks: absentOr(networks),
+  ...{ failures: absentOr(failures), dashboard: absentOr(reason) },
   members: list(having({ id, relayed: flag }), MEMBERS_MAX),
   budgets: having({
     pages: nullable(

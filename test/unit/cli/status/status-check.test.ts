@@ -14,6 +14,7 @@ const good = {
   ...agentStatus({ waits: 'waits' }),
   ...{ budgets, recent: [event], later: {}, members: [{ id: 'a2', relayed: true, later: 1 }] },
   traffic: { PING: { messages: 1, bytes: 2 } },
+  ...{ failures: { dns: 2 }, dashboard: 'http://127.0.0.1:7190/' },
   networks: networksStatus({
     failures: [{ network: 'paris', message: 'away', forMs: 1, quietMs: 1 }],
   }),
@@ -37,6 +38,7 @@ test('status: of another agent is unreadable if a property that is shown has a w
       lifecycle: '\u001b[2J',
     },
     ...{ members: [null], traffic: { PING: 1 }, budgets: { pages: null }, directives: undefined },
+    ...{ failures: { dns: '2' }, dashboard: 7 },
     recent: [{ ...event, detail: { agent: { toString: 5 } } }],
   };
   for (const [key, value] of Object.entries(wrong)) {
