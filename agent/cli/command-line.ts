@@ -65,6 +65,7 @@ const examples = `
 Examples:
   ubiring launch crawl.yaml                   crawl to the end, with live progress
   ubiring status crawl.yaml                   show what each agent is doing
+  ubiring top crawl.yaml                      watch all agents, problems and events
   ubiring query crawl.yaml "${statusesQuery}"
   ubiring kill crawl.yaml a2                  watch the others take over
   ubiring audit crawl.yaml                    check that every known URL is accounted for
@@ -183,7 +184,7 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     .option(
       '--refresh [round]',
       'as launch --refresh; a number above the last round (default: Unix seconds)',
-      roundFlag,
+      numberFlag,
     )
     .option('--repair', 'as launch --repair; use it on each machine whose state is to be restored')
     .option(...dataOption)
@@ -198,10 +199,24 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     );
 }
 
+const topHelp = `
+Without a terminal, with NO_COLOR, TERM=dumb, AI_AGENT, CLAUDECODE or
+CURSOR_AGENT it prints one line a second. Keys: h shows all keys.
+
+Examples:
+  ubiring top crawl.yaml --json --count 1`;
+
 function addReadingCommands(root: Command, action: ActionOf): void {
   command(root, 'status', 'ask any running agent about all of them').action(
     action(async () => (await import('./status/status-command.ts')).status),
   );
+  command(root, 'top', 'show the running cluster once a second, until q or the end', [
+    '--json',
+    'print one JSON object for each frame',
+  ])
+    .option('--count <frames>', 'end after so many frames', numberFlag)
+    .addHelpText('after', topHelp)
+    .action(action(async () => (await import('./top/top-command.ts')).top));
   command(
     root,
     'query',
@@ -354,7 +369,8 @@ function agentsFlag(text: string): string {
   throw new InvalidArgumentError('Give a number of 1 or more, or identifiers such as a1,a2.');
 }
 
-function roundFlag(text: string): number {
+/** A round, or a number of frames. */
+function numberFlag(text: string): number {
   if (/^[1-9]\d{0,11}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Give a whole number of 1 or more.');
 }

@@ -186,6 +186,22 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/slow/crawl-names.test.ts', 'status reports that an agent has left'],
   },
   {
+    says: 'agent/cli/top/problems.ts: remove it from the config, or start it: …',
+    by: ['test/integration/slow/crawl-names.test.ts', 'status reports that an agent has left'],
+  },
+  {
+    says: 'press p, or: ubiring resume …',
+    by: ['test/integration/top.test.ts', 'top on a terminal: keys'],
+  },
+  {
+    says: 'to end the wait of one: ubiring block … HOST',
+    by: ['test/integration/top.test.ts', 'top names hosts that wait for robots.txt, and a block'],
+  },
+  ...[
+    'if it does not run, start it: …',
+    'start the agents that do not answer, or further ones',
+  ].map((says) => ({ says, by: ['test/integration/top.test.ts', 'top on a terminal: '] as const })),
+  {
     says: 'start each beside the others:',
     by: [
       'test/integration/slow/completion-by-hand.test.ts',
@@ -230,6 +246,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
     'a failing disk',
   ],
   ['for lack of memory; give the machine or the container more', 'too little memory'],
+  ['problems.ts: lower agent.threads, or give its machine more', 'an overloaded machine'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
   ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
@@ -249,5 +266,7 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the surrounding command'],
   ['agent/cli/common/load-config.ts: … --data …', 'an option of the surrounding command'],
   ['agent/cli/query/next-steps.ts:   ubiring query …', 'a query that shows the result'],
+  ['agent/cli/top/top-view.ts: ', 'describes a key, or names the program'],
+  ['agent/cli/launch/progress-view.ts: ubiring launch', 'names the program'],
   ['agent/cli/agent/local-agents.ts: --agents', 'describes the values of the option'],
 ];

@@ -122,7 +122,8 @@ describe('the package, installed elsewhere', () => {
   it('prints its commands and its version', async () => {
     const help = await ubiring('--help');
     assert.equal(help.code, 0, help.stderr);
-    for (const command of ['launch', 'agent', 'status', 'query', 'owner', 'ring', 'stop', 'kill']) {
+    const commands = ['launch', 'agent', 'status', 'top', 'query', 'owner', 'ring', 'stop', 'kill'];
+    for (const command of commands) {
       assert.match(help.stdout, new RegExp(`^  ${command} `, 'm'));
     }
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

@@ -118,7 +118,7 @@ async function give(
 }
 
 /** Gives the directive to one agent, which forwards it; with the overlay kademlia, to all by a walk. */
-async function giveAll(
+export async function giveAll(
   config: ResolvedConfig,
   verb: ControlVerb,
   args: readonly string[],

@@ -3,15 +3,27 @@
 // need no parameter for it.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 
-/** An output stream of a command. If it is a terminal, `columns` is its width. */
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+/** An output stream of a command. If it is a terminal, `columns` and `rows` are its size. */
+export type OutputStream = Writable & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
+
+/** The keyboard of a command. In raw mode, each key arrives at once and is not echoed. */
+export type InputStream = Readable & {
+  readonly isTTY?: boolean;
+  setRawMode?(isRaw: boolean): unknown;
+};
 
 export interface Caller {
   /** Like `process.argv`: the paths of Node and of the script, then the arguments. */
   readonly argv: readonly string[];
   readonly env: NodeJS.ProcessEnv;
+  /** Absent: no keys are read. */
+  readonly stdin?: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   /** What the command has printed so far. */
@@ -28,6 +40,9 @@ export const thisProcess: Caller = {
   argv: process.argv,
   env: process.env,
   // Getters, because Node opens a stream on first access.
+  get stdin() {
+    return process.stdin;
+  },
   get stdout() {
     return process.stdout;
   },

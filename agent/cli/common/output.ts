@@ -85,6 +85,15 @@ export function styled(style: Style, text: string, stream: OutputStream): string
   return styleText(style, text, { stream, validateStream: true });
 }
 
+/** Set by programs that run commands for a model, which reads lines and not screens. */
+const READERS = ['AI_AGENT', 'CLAUDECODE', 'CURSOR_AGENT'];
+
+/** Whether text may be redrawn in place on `stream`: a person watches it on a terminal. */
+export function isScreen(stream: OutputStream, env: NodeJS.ProcessEnv = caller().env): boolean {
+  const isPlain = env.TERM === 'dumb' || [...READERS, 'NO_COLOR'].some((name) => env[name]);
+  return stream.isTTY === true && !isPlain;
+}
+
 /** The text on one line, with a replacement character for each control character. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '�');

@@ -22,6 +22,8 @@ import type { HttpThread } from '../http/http-thread.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
+import type { ClusterStatus } from '../status/status-command.ts';
+import { TopFrames } from '../top/top-frame.ts';
 import { type AgentExit, verdictOf } from './agent-exits.ts';
 import { AgentProcess } from './agent-process.ts';
 import {
@@ -32,7 +34,6 @@ import {
   prepareLaunch,
   type Start,
 } from './launch-plan.ts';
-import { ProgressMeter } from './launch-progress.ts';
 import { launchSummary } from './launch-summary.ts';
 import { endMsMax, Overdue } from './overdue.ts';
 import { ProgressView } from './progress-view.ts';
@@ -131,7 +132,7 @@ async function launchLocked(
   // After the signal handlers are set: a reader of this line may send a signal at once.
   say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
   http?.url.then(
-    (url) => run.say(`dashboard: ${url}`),
+    (url) => run.serves(url),
     () => {},
   );
   const code = await run.ended;
@@ -181,8 +182,8 @@ class Launch {
   /** The latest process of each agent. */
   readonly agents: AgentProcess[];
   readonly #options: LaunchOptions;
-  readonly #view = new ProgressView();
-  readonly #meter: ProgressMeter;
+  readonly #view: ProgressView;
+  readonly #frames: TopFrames;
   readonly #overdue = new Overdue();
   /** The latest exit of each agent, in the order of these exits. */
   readonly #exits = new Map<string, AgentExit>();
@@ -191,14 +192,17 @@ class Launch {
   readonly #waiting = new Map<string, NodeJS.Timeout>();
   readonly #timer: NodeJS.Timeout;
   #signals = 0;
+  #dashboard: string | null = null;
 
   constructor(options: LaunchOptions) {
     const { config, ids } = options;
     this.#options = options;
-    this.#meter = new ProgressMeter(config.cluster.backups > 0);
+    this.#frames = new TopFrames(config);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => this.#onSignal());
     }
+    const dashboard = () => this.#dashboard;
+    this.#view = new ProgressView({ config, onStop: () => this.#onSignal(), dashboard });
     this.agents = ids.map((id) => this.#start(id));
     this.#timer = setInterval(() => this.#look(), statusEveryMs);
   }
@@ -211,8 +215,10 @@ class Launch {
     return new AgentProcess(start, (agent) => this.#onEnd(agent));
   }
 
-  say(message: string): void {
-    this.#view.say(message);
+  /** @param url - of the dashboard */
+  serves(url: string): void {
+    this.#dashboard = url;
+    this.#view.say(`dashboard: ${url}`);
   }
 
   summary(code: ExitCode): string {
@@ -227,7 +233,7 @@ class Launch {
       alive: agent.exit === null && !agent.isSilent(now),
       status: agent.status,
     }));
-    this.#view.show(this.#meter.at(now, reported), now);
+    this.#view.show(this.#frames.next(this.#clusterAt(now), now, reported), now);
     this.#options.http?.noteStatuses(
       this.agents.flatMap(({ exit, status }) => (exit === null && status ? [status] : [])),
     );
@@ -236,6 +242,16 @@ class Launch {
     }
     this.#endSuspended();
     this.#endOverdue(now);
+  }
+
+  /** The agents of this launch. One that starts, or that has ended as it should, is left out. */
+  #clusterAt(now: number): ClusterStatus {
+    const away = this.agents.filter((agent) => agent.exit !== null || agent.isSilent(now));
+    const agents = this.agents.flatMap((agent) => {
+      return agent.status === null || away.includes(agent) ? [] : [agent.status];
+    });
+    const isMissed = ({ id }: AgentProcess) => !this.#isOver() && !this.#waiting.has(id);
+    return { agents, unreachable: away.filter(isMissed).map(({ id }) => id) };
   }
 
   #onSignal(): void {

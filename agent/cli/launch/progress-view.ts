@@ -1,38 +1,88 @@
-// Shows progress on stderr. A terminal gets a block that is redrawn in place; otherwise a plain
-// line is printed from time to time. Messages about events are printed at once, above the block.
+// Shows progress on stderr. A person at a terminal gets the view of `top` as a block that is redrawn
+// in place, with its keys; otherwise a plain line is printed from time to time. Messages about events
+// are printed at once, above the block.
 
-import { count, cut, durationText, printable, say, styled } from '../common/output.ts';
-import type { Progress } from './launch-progress.ts';
+import { caller } from '../common/caller.ts';
+import type { ResolvedConfig } from '../common/load-config.ts';
+import { isScreen, say, styled } from '../common/output.ts';
+import { progressLine } from '../status/progress-line.ts';
+import { Keyboard } from '../top/keyboard.ts';
+import { LiveView } from '../top/live-view.ts';
+import { styledLine } from '../top/screen.ts';
+import type { Line } from '../top/screen-line.ts';
+import type { TopFrame } from '../top/top-frame.ts';
+import type { Key } from '../top/top-keys.ts';
+import { type Caption, KEYS, type Size } from '../top/top-view.ts';
+import { isForeground } from './foreground.ts';
 
 /** Milliseconds between two plain lines, so that the log of a long crawl stays readable. */
 const lineEveryMs = 5000;
-/** Characters of the reason why hosts wait for robots.txt, so that the line stays short. */
-const reasonLengthMax = 60;
+/** Around the block: a wide character may make a line too long, and a second line would stay. */
+const WRAPS = { off: '\u001b[?7l', on: '\u001b[?7h' };
+
+const captionOf = (hasKeys: boolean): Caption => ({
+  title: 'ubiring launch',
+  keys: hasKeys ? `${KEYS}  q stop` : 'Ctrl-C stops the agents',
+  quits: 'stops the agents, as Ctrl-C does; the next launch continues',
+});
+
+interface ProgressParts {
+  readonly config: ResolvedConfig;
+  /** The operator asks to stop, once or again. */
+  readonly onStop: () => void;
+  /** The URL of the dashboard; null: there is none, or none yet. */
+  readonly dashboard: () => string | null;
+}
 
 export class ProgressView {
   readonly #stream = process.stderr;
-  readonly #live: boolean;
+  readonly #live: LiveView | null;
+  readonly #mayType: boolean;
+  #keyboard: Keyboard | null = null;
+  #isEnded = false;
   /** Number of lines of the block on the screen. */
   #drawn = 0;
   #lineAt = -Infinity;
 
-  /** @param live - whether to draw the block; by default if stderr is a terminal */
-  constructor(live = process.stderr.isTTY === true) {
-    this.#live = live;
+  /**
+   * @param live - whether to draw the block; by default if a person watches stderr
+   * @param mayType - whether to read keys while in the foreground
+   */
+  constructor(
+    { config, onStop, dashboard }: ProgressParts,
+    live = isScreen(process.stderr),
+    mayType = live && process.stdin.isTTY === true,
+  ) {
+    const parts = { config, who: caller(), onQuit: onStop, dashboard };
+    const caption = () => captionOf(this.#keyboard !== null);
+    this.#live = live ? new LiveView({ ...parts, caption }) : null;
+    this.#live?.drawOn(this);
+    this.#mayType = mayType;
+  }
+
+  get size(): Size {
+    const { columns, rows } = this.#stream;
+    // The cursor is below the block.
+    return { columns: columns || 80, rows: (rows || 24) - 1 };
   }
 
   /** @param now - monotonic milliseconds */
-  show(progress: Progress, now: number): void {
+  show(frame: TopFrame, now: number): void {
     if (this.#live) {
-      this.#clear();
-      const width = this.#stream.columns || 80;
-      const lines = progressBlock(progress).map((line) => cut(line, width));
-      this.#stream.write(`${lines.join('\n')}\n`);
-      this.#drawn = lines.length;
+      this.#listen();
+      this.#live.show(frame);
     } else if (now - this.#lineAt >= lineEveryMs) {
       this.#lineAt = now;
-      say(progressLine(progress));
+      say(progressLine(frame.progress));
     }
+  }
+
+  draw(lines: readonly Line[]): void {
+    if (this.#isEnded) return;
+    this.#clear();
+    const text = lines.map((line) => `${styledLine(line, this.#stream)}\n`).join('');
+    this.#stream.write(WRAPS.off + text + WRAPS.on);
+    this.#drawn = lines.length;
   }
 
   /** Prints a message that stays on the screen. */
@@ -45,9 +95,12 @@ export class ProgressView {
     this.say(styled('yellow', text, this.#stream));
   }
 
-  /** Removes the block. */
+  /** Removes the block, and reads no more keys. */
   end(): void {
     this.#clear();
+    this.#isEnded = true;
+    this.#keyboard?.close();
+    this.#keyboard = null;
   }
 
   #clear(): void {
@@ -55,41 +108,23 @@ export class ProgressView {
     if (this.#drawn > 0) this.#stream.write(`\r\u001b[${this.#drawn}A\u001b[J`);
     this.#drawn = 0;
   }
-}
 
-export function progressBlock(progress: Progress): string[] {
-  const { alive, total, hosts, hostsWithQueue, pages, queued, openRequests } = progress;
-  const waits = progress.hostsAwaitingRobots;
-  return [
-    `agents  ${alive} of ${total} alive`,
-    `hosts   ${count(hosts)} known, ${count(hostsWithQueue)} with work` +
-      (waits > 0 ? `, ${waitsText(progress)}` : ''),
-    `pages   ${count(pages)} done, ${progress.pagesPerSecond.toFixed(1)} a second`,
-    `queue   ${count(queued)} waiting, ${count(openRequests)} open`,
-    `left    ${leftText(progress)}`,
-  ];
-}
+  /** Called for each frame, since nothing tells a process that it is in the foreground again. */
+  #listen(): void {
+    if (!this.#mayType || this.#isEnded || this.#keyboard || !isForeground()) return;
+    this.#keyboard = new Keyboard(process.stdin, (key) => this.#onKey(key));
+  }
 
-/** Shows the reason of one host; if DNS or the network fails, all hosts have the same reason. */
-function waitsText({ hostsAwaitingRobots: waits, robotsWaitReason: why }: Progress): string {
-  if (why === 'dns') return `${count(waits)} waiting for robots.txt: dns, no address for the name`;
-  const reason = why === undefined ? '' : `: ${cut(printable(why), reasonLengthMax)}`;
-  return `${count(waits)} waiting for robots.txt${reason}`;
-}
+  #onKey(key: Key): void {
+    if (key.ctrl && key.name === 'z') return this.#suspend();
+    this.#live?.onKey(key);
+  }
 
-function leftText({ paused, etaMs }: Progress): string {
-  if (paused) return 'paused, until `ubiring resume CONFIG`';
-  return etaMs === null ? 'not known yet' : `about ${durationText(etaMs)}`;
-}
-
-export function progressLine(progress: Progress): string {
-  const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
-  const waits = progress.hostsAwaitingRobots;
-  const why = waits > 0 ? ` (${waitsText(progress)})` : '';
-  const left = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
-  const eta = paused ? `, ${leftText(progress)}` : left;
-  return (
-    `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
-    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`
-  );
+  /** As the terminal does on Ctrl-Z when it is not in raw mode: suspends the agents, too. */
+  #suspend(): void {
+    this.#clear();
+    this.#keyboard?.close();
+    this.#keyboard = null;
+    process.kill(0, 'SIGTSTP');
+  }
 }

@@ -70,23 +70,7 @@ export async function status(
   if (!loaded.ok) return loaded.code;
   const { agents } = loaded.config.cluster;
   const answer = await askStatus(loaded.config);
-  if (!answer.ok) {
-    const { local } = await localAgents(agents);
-    const completion = checkedCompletion(
-      loaded.config,
-      local.map(({ id }) => id),
-    );
-    if (completion.kind === 'complete' || completion.kind === 'unsound') {
-      return completed(loaded.config, completion, flags);
-    }
-    say(answer.failures.join('\n'));
-    if (completion.kind === 'changed') {
-      say(`the next launch continues the crawl: ${completion.why.join('; ')}`);
-    }
-    say('no agent answers; the state files can still be queried:');
-    say(`  ${programName()} query ${shownCrawl(loaded.config)} "${agentsQuery}"`);
-    return 1;
-  }
+  if (!answer.ok) return withoutAnswer(loaded.config, answer.failures, flags);
   const cluster = clusterStatus(
     answer.result,
     agents.map(({ id }) => id),
@@ -106,6 +90,33 @@ export async function status(
     for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
   return 0;
+}
+
+/**
+ * Shows what is known if no agent answers: that the crawl is complete, or why it is not.
+ *
+ * @param failures - a sentence for each agent
+ */
+export async function withoutAnswer(
+  config: ResolvedConfig,
+  failures: readonly string[],
+  flags: { readonly json?: boolean },
+): Promise<ExitCode> {
+  const { local } = await localAgents(config.cluster.agents);
+  const completion = checkedCompletion(
+    config,
+    local.map(({ id }) => id),
+  );
+  if (completion.kind === 'complete' || completion.kind === 'unsound') {
+    return completed(config, completion, flags);
+  }
+  say(failures.join('\n'));
+  if (completion.kind === 'changed') {
+    say(`the next launch continues the crawl: ${completion.why.join('; ')}`);
+  }
+  say('no agent answers; the state files can still be queried:');
+  say(`  ${programName()} query ${shownCrawl(config)} "${agentsQuery}"`);
+  return 1;
 }
 
 /** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
@@ -135,7 +146,7 @@ export function walkedStatus({
 }
 
 /** What to do if the agents that answer are several clusters; null: they are one. */
-function groupsText({ groups = [] }: ClusterStatus, config: ResolvedConfig): string | null {
+export function groupsText({ groups = [] }: ClusterStatus, config: ResolvedConfig): string | null {
   if (groups.length < 2) return null;
   return (
     `${groups.map((ids) => ids.join(', ')).join(' and ')} do not know each other: they are ` +
@@ -146,7 +157,7 @@ function groupsText({ groups = [] }: ClusterStatus, config: ResolvedConfig): str
 }
 
 /** Agents that do not answer because they have left, according to the events of the others. */
-function leftOf({ agents, unreachable }: ClusterStatus): string[] {
+export function leftOf({ agents, unreachable }: ClusterStatus): string[] {
   const events = agents.flatMap(({ recent }) => recent);
   return unreachable.filter((id) => {
     const its = events.filter(({ kind, detail }) => {
@@ -278,7 +289,7 @@ function safetyTable(agents: readonly AgentStatus[]): string {
   return renderTable(columns, rows);
 }
 
-function stateOf({ lifecycle, joined, idle, paused }: AgentStatus): string {
+export function stateOf({ lifecycle, joined, idle, paused }: AgentStatus): string {
   if (lifecycle !== 'crawling') return lifecycle;
   if (!joined) return 'joining';
   if (paused) return 'paused';

@@ -8,6 +8,8 @@ type Recent = AgentStatus['recent'][number];
 
 /** Number of lines, so that the output stays on one screen. */
 const linesMax = 8;
+/** Agents that a line names, so that its text stays on the line. */
+const agentsMax = 3;
 /** Equal reports of different agents count as one event within this time. */
 const sameMsMax = 5000;
 
@@ -17,8 +19,14 @@ interface Line {
   readonly text: string;
 }
 
-/** @returns lines such as `  12 s ago  a1, a3  removed a2 after 5 s without news`, newest last */
-export function recentLines(agents: readonly Pick<AgentStatus, 'id' | 'recent'>[]): string[] {
+/**
+ * @param isShown - whether a line with this text is wanted
+ * @returns lines such as `  12 s ago  a1, a3  removed a2 after 5 s without news`, newest last
+ */
+export function recentLines(
+  agents: readonly Pick<AgentStatus, 'id' | 'recent'>[],
+  isShown: (text: string) => boolean = () => true,
+): string[] {
   const lines: Line[] = [];
   const all = agents.flatMap(({ id, recent }) => recent.map((event) => ({ id, event })));
   for (const { id, event } of all.sort((a, b) => b.event.ageMs - a.event.ageMs)) {
@@ -31,9 +39,10 @@ export function recentLines(agents: readonly Pick<AgentStatus, 'id' | 'recent'>[
     if (same) same.agents.push(id);
     else lines.push({ ageMs: event.ageMs, agents: [id], text });
   }
-  const shown = lines.slice(-linesMax).map(({ ageMs, agents: ids, text }) => ({
+  const wanted = lines.filter((line) => isShown(`${line.agents.join(', ')} ${line.text}`));
+  const shown = wanted.slice(-linesMax).map(({ ageMs, agents: ids, text }) => ({
     age: `${shortMs(ageMs)} ago`,
-    who: ids.sort().join(', '),
+    who: whoText(ids.sort()),
     text,
   }));
   const ageWidth = Math.max(0, ...shown.map(({ age }) => age.length));
@@ -41,6 +50,11 @@ export function recentLines(agents: readonly Pick<AgentStatus, 'id' | 'recent'>[
   return shown.map(({ age, who, text }) => {
     return printable(`  ${age.padStart(ageWidth)}  ${who.padEnd(whoWidth)}  ${text}`);
   });
+}
+
+function whoText(ids: readonly string[]): string {
+  if (ids.length <= agentsMax) return ids.join(', ');
+  return `${ids.slice(0, agentsMax - 1).join(', ')} and ${ids.length - agentsMax + 1} others`;
 }
 
 /** Omits numbers that differ between the agents that report the same event. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import {
   bytesText,
   cut,
   durationText,
+  isScreen,
   printable,
   programName,
   renderTable,
@@ -62,4 +64,15 @@ test('output: names the next command the way this one was called', () => {
   assert.equal(called('npx', 'their-site'), 'npx ubiring');
   assert.equal(called('npx'), 'npx ubiring');
   assert.equal(called('crawl', 'their-site'), 'npx ubiring');
+});
+
+test('output: redraws in place only for a person at a terminal that can', () => {
+  const terminal = Object.assign(new PassThrough(), { isTTY: true });
+  assert.equal(isScreen(terminal, { TERM: 'xterm' }), true);
+  assert.equal(isScreen(new PassThrough(), { TERM: 'xterm' }), false);
+  assert.equal(isScreen(terminal, { TERM: 'dumb' }), false);
+  for (const name of ['NO_COLOR', 'AI_AGENT', 'CLAUDECODE', 'CURSOR_AGENT']) {
+    assert.equal(isScreen(terminal, { [name]: '1' }), false, name);
+    assert.equal(isScreen(terminal, { [name]: '' }), true, `${name} is empty`);
+  }
 });

@@ -1,29 +1,55 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { ProgressMeter } from '../../../../agent/cli/launch/launch-progress.ts';
-import {
-  ProgressView,
-  progressBlock,
-  progressLine,
-} from '../../../../agent/cli/launch/progress-view.ts';
+import { type TestContext, test } from 'node:test';
+import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
+import { ProgressView } from '../../../../agent/cli/launch/progress-view.ts';
 import { agentStatus } from '../agent-status.ts';
+import { frameOf } from '../top/frame.ts';
+
+const parts = { config: {} as ResolvedConfig, onStop: () => {}, dashboard: () => null };
+const frame = frameOf([agentStatus({ id: 'a1' })]);
+
+/** What `act` writes to stderr. */
+function writtenBy(t: TestContext, act: () => void): string[] {
+  const write = t.mock.method(process.stderr, 'write', () => true);
+  act();
+  const texts = write.mock.calls.map(({ arguments: [text] }) => String(text));
+  write.mock.restore();
+  return texts;
+}
 
 test('progress view: clears the whole block, even after an echoed ^C', (t) => {
-  const write = t.mock.method(process.stderr, 'write', () => true);
-  const view = new ProgressView(true);
-  view.show(new ProgressMeter(true).at(0, [{ alive: true, status: agentStatus({ id: 'a1' }) }]), 0);
-  view.end();
-  const [block, clear] = write.mock.calls.map(({ arguments: [text] }) => String(text));
-  write.mock.restore();
+  const [block, clear] = writtenBy(t, () => {
+    const view = new ProgressView(parts, true, false);
+    view.show(frame, 0);
+    view.end();
+  });
   const lines = block!.split('\n').length - 1;
   // Moves to the first column and up over every line, and clears everything below.
   assert.equal(clear, `\r\u001b[${lines}A\u001b[J`);
 });
 
-test('progress view: says why hosts wait for robots.txt, for example without DNS', () => {
-  const status = { ...agentStatus({ id: 'a1' }), hostsAwaitingRobots: 2, robotsWaitReason: 'dns' };
-  const progress = new ProgressMeter(true).at(0, [{ alive: true, status }]);
-  const why = /2 waiting for robots\.txt: dns, no address for the name/;
-  assert.match(progressLine(progress), why);
-  assert.match(progressBlock(progress).join('\n'), why);
+test('progress view: the block fits above the cursor, and says how to stop without keys', (t) => {
+  const many = Array.from({ length: 50 }, (_, k) => agentStatus({ id: `a${k + 1}` }));
+  const [block] = writtenBy(t, () => new ProgressView(parts, true, false).show(frameOf(many), 0));
+  const lines = block!.split('\n').slice(0, -1);
+  assert.equal(lines.length, (process.stderr.rows || 24) - 1);
+  assert.match(lines[0]!, /ubiring launch {2}example/);
+  assert.match(lines.at(-1)!, /Ctrl-C stops the agents/);
+});
+
+test('progress view: draws nothing after its end, for example the answer to a late key', (t) => {
+  const texts = writtenBy(t, () => {
+    const view = new ProgressView(parts, true, false);
+    view.end();
+    view.show(frame, 0);
+  });
+  assert.deepEqual(texts, []);
+});
+
+test('progress view: without a terminal, prints a line every five seconds', (t) => {
+  const texts = writtenBy(t, () => {
+    const view = new ProgressView(parts, false, false);
+    for (const now of [0, 500, 4999, 5000, 9999]) view.show(frame, now);
+  });
+  assert.deepEqual(texts, Array(2).fill('agents 1/1, hosts 0, pages 0 (0.0/s), queue 0\n'));
 });

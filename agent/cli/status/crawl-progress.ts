@@ -1,4 +1,4 @@
-// Computes the progress of a launch from the last reports of its agents. The remaining time is
+// Computes the progress of a crawl from the last reports of its agents. The remaining time is
 // estimated only while the queue shrinks steadily, since a crawl that still finds URLs has no
 // foreseeable end.
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ProgressMeter } from '../../../../agent/cli/launch/launch-progress.ts';
-import { progressBlock, progressLine } from '../../../../agent/cli/launch/progress-view.ts';
+import { ProgressMeter } from '../../../../agent/cli/status/crawl-progress.ts';
 import { agentStatus } from '../agent-status.ts';
 
 function alive(part: Parameters<typeof agentStatus>[0]) {
@@ -55,28 +54,4 @@ test('progress: a growth of the queue restarts the wait for an estimate', () => 
   assert.equal(etaAfter([...before, ...after]), null);
   const longAfter = Array.from({ length: 25 }, (_, k) => 700 - 10 * k);
   assert.equal(etaAfter([...before, ...longAfter]), 460 * 50);
-});
-
-test('progress: the view shows the time left only if there is an estimate', () => {
-  const progress = new ProgressMeter(true).at(0, [alive({ hosts: 1200, pages: 3, queued: 4 })]);
-  assert.match(progressBlock(progress).join('\n'), /hosts +1,200 known[\s\S]*not known yet/);
-  assert.equal(
-    progressLine({ ...progress, etaMs: 61_000 }),
-    'agents 1/1, hosts 1,200, pages 3 (0.0/s), queue 4, about 1 min 01 s left',
-  );
-  assert.doesNotMatch(progressLine(progress), /left/);
-});
-
-test('progress: shows the number of hosts that wait for robots.txt, if any do', () => {
-  const status = { hosts: 12, hostsWithQueue: 3, queued: 16 };
-  const at = (part: typeof status & { hostsAwaitingRobots?: number }) =>
-    new ProgressMeter(true).at(0, [alive(part), alive({ ...part, hosts: 1000 })]);
-  const none = at(status);
-  assert.doesNotMatch(progressBlock(none).join() + progressLine(none), /robots/);
-  const some = at({ ...status, hostsAwaitingRobots: 2 });
-  assert.match(
-    progressBlock(some).join('\n'),
-    /^hosts {3}1,012 known, 6 with work, 4 waiting for robots.txt$/m,
-  );
-  assert.match(progressLine(some), /^agents 2\/2, hosts 1,012 \(4 waiting for robots.txt\), pages/);
 });

@@ -1,0 +1,25 @@
+// The progress of a crawl as one line, for `launch` and `top` without a terminal.
+
+import { count, cut, durationText, printable } from '../common/output.ts';
+import type { Progress } from './crawl-progress.ts';
+
+/** Characters of the reason why hosts wait for robots.txt, so that the line stays short. */
+const reasonLengthMax = 60;
+
+export function progressLine(progress: Progress): string {
+  const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
+  const why = progress.hostsAwaitingRobots > 0 ? ` (${waitsText(progress)})` : '';
+  const left = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
+  const eta = paused ? ', paused, until `ubiring resume CONFIG`' : left;
+  return (
+    `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
+    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`
+  );
+}
+
+/** Shows the reason of one host; if DNS or the network fails, all hosts have the same reason. */
+function waitsText({ hostsAwaitingRobots: waits, robotsWaitReason: why }: Progress): string {
+  if (why === 'dns') return `${count(waits)} waiting for robots.txt: dns, no address for the name`;
+  const reason = why === undefined ? '' : `: ${cut(printable(why), reasonLengthMax)}`;
+  return `${count(waits)} waiting for robots.txt${reason}`;
+}

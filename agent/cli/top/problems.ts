@@ -1,0 +1,167 @@
+// What is wrong in a running cluster, each with its remedy, for `top`. A figure that is bad for a
+// moment in every crawl, such as copies that are behind, counts only once it has lasted.
+
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
+import { count, printable, programName } from '../common/output.ts';
+import { type ClusterStatus, groupsText, leftOf } from '../status/status-command.ts';
+
+export interface Problem {
+  readonly text: string;
+  readonly remedy: string;
+}
+
+/** In a busy crawl some copies are always behind, but within this time their number falls. */
+const LAG_MS_MAX = 30_000;
+/** Part of `suspectAfterMs`. An agent that is late by all of it is removed. */
+const LOOP_DELAY_PART = 0.1;
+
+type Lagging = Pick<AgentStatus, 'id' | 'copyLag' | 'pagesPerSecond'>;
+
+/** Finds agents whose copies do not catch up. */
+export class CopyLags {
+  /** By agent that answers: its lag when it last fell, and when that was; monotonic milliseconds. */
+  #fallen = new Map<string, { readonly at: number; readonly from: number; readonly lag: number }>();
+
+  /** The agents whose lag has not fallen for `LAG_MS_MAX`: it has grown, or no page is fetched. */
+  stuckAt(now: number, agents: readonly Lagging[]): string[] {
+    const before = this.#fallen;
+    this.#fallen = new Map(
+      agents.map(({ id, copyLag: lag }) => {
+        const last = before.get(id);
+        const isStuck = last !== undefined && lag > 0 && lag >= last.lag;
+        return [id, isStuck ? { ...last, lag } : { at: now, from: lag, lag }];
+      }),
+    );
+    const isStuck = ({ id, pagesPerSecond }: Lagging) => {
+      const { at, from, lag } = this.#fallen.get(id)!;
+      return now - at > LAG_MS_MAX && (lag > from || pagesPerSecond === 0);
+    };
+    return agents.filter(isStuck).map(({ id }) => id);
+  }
+}
+
+/** @param lagging - the agents whose copies do not catch up */
+export function problemsOf(
+  cluster: ClusterStatus,
+  lagging: readonly string[],
+  config: ResolvedConfig,
+): Problem[] {
+  const found = [
+    ...silentOnes(cluster, config),
+    ...groupsOf(cluster, config),
+    ...pauses(cluster, config),
+    ...cluster.agents.flatMap((agent) => waitsOf(agent)),
+    ...copiesOf(cluster, lagging, config),
+    ...robotsOf(cluster, config),
+    ...loadsOf(cluster, config),
+    ...networksOf(cluster),
+  ];
+  return found.map(({ text, remedy }) => ({ text: printable(text), remedy: printable(remedy) }));
+}
+
+function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
+  const left = leftOf(cluster);
+  return cluster.unreachable.map((id) => {
+    const command = startCommand(id, config);
+    if (left.includes(id)) {
+      return {
+        text: `${id} has left`,
+        remedy: `remove it from the config, or start it: ${command}`,
+      };
+    }
+    return { text: `${id} does not answer`, remedy: `if it does not run, start it: ${command}` };
+  });
+}
+
+/** The text begins with the groups; what to do follows the first semicolon. */
+function groupsOf(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
+  const [text, ...remedy] = groupsText(cluster, config)?.split('; ') ?? [];
+  return text === undefined ? [] : [{ text, remedy: remedy.join('; ') }];
+}
+
+function pauses({ agents, orders = [] }: ClusterStatus, config: ResolvedConfig): Problem[] {
+  const paused = agents.filter((agent) => agent.paused);
+  const missed = orders.filter(({ missing }) => missing.length > 0);
+  const unreached = missed.map(({ kind, host, missing }) => ({
+    text: `${kind}${host === '' ? '' : ` of ${host}`} has not reached ${missing.join(', ')}`,
+    remedy: 'an agent obeys as soon as it hears from another one',
+  }));
+  if (paused.length === 0) return unreached;
+  const some = `only ${idsOf(paused)} ${paused.length === 1 ? 'is' : 'are'} paused`;
+  const text = paused.length === agents.length ? 'the crawl is paused' : some;
+  const remedy = `press p, or: ${programName()} resume ${shownCrawl(config)}`;
+  return [{ text, remedy }, ...unreached];
+}
+
+/** The reason names the remedy. */
+function waitsOf({ id, waits }: AgentStatus): Problem[] {
+  if (waits === undefined) return [];
+  const [text = '', ...remedy] = waits.split(/[;:] /);
+  return [{ text: `${id} ${text}`, remedy: remedy.join('; ') }];
+}
+
+function copiesOf(
+  { agents }: ClusterStatus,
+  lagging: readonly string[],
+  { cluster }: ResolvedConfig,
+): Problem[] {
+  // At a start the agents have not met yet. A launch hears only the agents of its machine.
+  const joined = agents.filter((agent) => agent.joined);
+  const running = Math.max(joined.length, ...joined.map(({ members }) => 1 + members.length));
+  const wanted = Math.min(cluster.backups, Math.max(running, cluster.agents.length) - 1);
+  const few = joined.length > 0 && running <= wanted;
+  const behind = agents.filter(({ id }) => lagging.includes(id));
+  const hosts = behind.reduce((sum, { copyLag }) => sum + copyLag, 0);
+  return [
+    ...(few
+      ? [
+          {
+            text: `each host has ${running - 1} of ${wanted} copies: too few agents run`,
+            remedy: 'start the agents that do not answer, or further ones',
+          },
+        ]
+      : []),
+    ...(hosts > 0
+      ? [
+          {
+            text: `copies of ${count(hosts)} hosts of ${idsOf(behind)} do not catch up`,
+            remedy: 'look for a slow disk or network of the agents that keep the copies',
+          },
+        ]
+      : []),
+  ];
+}
+
+function robotsOf({ agents }: ClusterStatus, config: ResolvedConfig): Problem[] {
+  const waiting = agents.filter(({ hostsAwaitingRobots }) => hostsAwaitingRobots > 0);
+  const hosts = waiting.reduce((sum, { hostsAwaitingRobots }) => sum + hostsAwaitingRobots, 0);
+  if (hosts === 0) return [];
+  const reason = waiting.find(({ robotsWaitReason }) => robotsWaitReason)?.robotsWaitReason;
+  const text = `${count(hosts)} ${hosts === 1 ? 'host waits' : 'hosts wait'} for robots.txt`;
+  const all = `if it is all hosts, look at DNS and network of ${idsOf(waiting)}`;
+  const one = `to end the wait of one: ${programName()} block ${shownCrawl(config)} HOST`;
+  return [{ text: reason ? `${text}: ${reason}` : text, remedy: `${all}; ${one}` }];
+}
+
+function loadsOf({ agents }: ClusterStatus, { cluster }: ResolvedConfig): Problem[] {
+  const { suspectAfterMs } = cluster.failureDetector;
+  const late = agents.filter(({ loopDelayMs }) => loopDelayMs > LOOP_DELAY_PART * suspectAfterMs);
+  return late.map(({ id, loopDelayMs }) => ({
+    text: `${id} is late by ${count(loopDelayMs)} ms; at ${count(suspectAfterMs)} ms it is removed`,
+    remedy: 'lower agent.threads, or give its machine more CPU time',
+  }));
+}
+
+/** The message of a failure names the remedy. */
+function networksOf({ agents }: ClusterStatus): Problem[] {
+  const messages = agents.flatMap(({ networks }) => networks?.failures ?? []);
+  return [...new Set(messages.map(({ message }) => message))].map((message) => {
+    const [text = '', ...remedy] = message.split('; ');
+    return { text, remedy: remedy.join('; ') };
+  });
+}
+
+function idsOf(agents: readonly AgentStatus[]): string {
+  return agents.map(({ id }) => id).join(', ');
+}
