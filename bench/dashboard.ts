@@ -1,0 +1,157 @@
+// What the dashboard costs: `node bench/dashboard.ts`. A busy agent serves it itself. Windows with
+// many open dashboards and one scrape a second alternate with windows without. The processor time of
+// the process, per page, is compared. The start of the thread is measured alone.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startHttp } from '../agent/cli/http/http-thread.ts';
+import { startWeb } from '../test/web/server.ts';
+import { helpText, readFlags, UsageError, whole } from './flags.ts';
+import { readConfig } from './launched.ts';
+import { killAtExit, temporaryDirectory } from './leftovers.ts';
+import { loadNow, machine, machineLine } from './machine.ts';
+import { freePorts } from './ports.ts';
+import { ratios, spread, spreadText } from './sample.ts';
+
+const FLAGS = {
+  clients: whole(50, 1, 200),
+  hosts: whole(60, 1, 250),
+  pages: whole(2000, 1),
+  delay: whole(150, 0, 60_000),
+  seconds: whole(15, 1, 600),
+  rounds: whole(4, 1, 100),
+};
+const main = path.resolve(import.meta.dirname, '../agent/main.ts');
+const START_RUNS = 5;
+
+/** Processor time of a process so far, in ms, with all its threads. */
+function cpuMsOf(pid: number): number {
+  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+async function startCost(file: string): Promise<string> {
+  const config = readConfig(file);
+  const cpu: number[] = [];
+  const memory: number[] = [];
+  for (let run = 0; run < START_RUNS; run++) {
+    const before = process.cpuUsage();
+    const rss = process.memoryUsage.rss();
+    const listen = { host: '127.0.0.1', port: 0 };
+    const http = startHttp({ config, listen, env: {}, version: '', onError: () => {} });
+    if (typeof http === 'string') throw new Error(http);
+    await http.url;
+    const { user, system } = process.cpuUsage(before);
+    cpu.push((user + system) / 1000);
+    memory.push((process.memoryUsage.rss() - rss) / 1e6);
+    http.close();
+  }
+  return `the start takes ${spreadText(spread(cpu), 0)} ms of processor time and ${spreadText(spread(memory), 0)} MB`;
+}
+
+/** One open dashboard: it asks for the state every second, and reads the events. */
+async function dashboard(url: string, signal: AbortSignal): Promise<void> {
+  const events = await fetch(`${url}api/v1/events`, { signal });
+  void events.body?.pipeTo(new WritableStream(), { signal }).catch(() => {});
+  for (let tag = ''; !signal.aborted; ) {
+    const askedAt = performance.now();
+    const headers = tag === '' ? {} : { 'if-none-match': tag };
+    const answer = await fetch(`${url}api/v1/cluster`, { signal, headers });
+    tag = answer.headers.get('etag') ?? '';
+    await answer.arrayBuffer();
+    await pause(Math.max(0, 1000 - (performance.now() - askedAt)), undefined, { signal });
+  }
+}
+
+async function fetched(url: string): Promise<number> {
+  const text = await (await fetch(`${url}metrics`)).text();
+  return Number(/^ubiring_fetched_pages_total\S* (\d+)/m.exec(text)?.[1]);
+}
+
+/** Processor time per page in ms, while so many dashboards are open. */
+async function windowOf(pid: number, url: string, clients: number, ms: number): Promise<number> {
+  const end = new AbortController();
+  const opened = Array.from({ length: clients }, () =>
+    dashboard(url, end.signal).catch((error: Error) => {
+      if (error.name !== 'AbortError') throw error;
+    }),
+  );
+  const scrapes = clients > 0 ? setInterval(() => void fetched(url), 1000) : undefined;
+  const [pages, cpu] = [await fetched(url), cpuMsOf(pid)];
+  await pause(ms);
+  const used = cpuMsOf(pid) - cpu;
+  const done = (await fetched(url)) - pages;
+  clearInterval(scrapes);
+  end.abort();
+  await Promise.all(opened);
+  if (done === 0) throw new Error('the crawl has ended: give more --pages');
+  return used / done;
+}
+
+async function urlOf(agent: ChildProcess): Promise<string> {
+  let said = '';
+  for await (const part of agent.stderr!) {
+    said += part;
+    const [, url] = /"url":"(http[^"]+)"/.exec(said) ?? [];
+    if (url !== undefined) return url;
+  }
+  throw new Error(said);
+}
+
+async function measure(): Promise<void> {
+  const { clients, hosts, pages, delay, seconds, rounds } = readFlags(
+    FLAGS,
+    process.argv.slice(2),
+  ).values;
+  process.stdout.write(`${machineLine(machine())}\n`);
+  const web = await startWeb({ hosts, pages, port: 0, net: 96 });
+  const { directory, remove } = temporaryDirectory();
+  try {
+    const [port] = await freePorts(1);
+    const file = path.join(directory, 'crawl.json');
+    fs.writeFileSync(
+      file,
+      JSON.stringify({
+        ...{ name: 'bench', seeds: [web.seed], scope: { hosts: ['*'] } },
+        politeness: { hostDelayMs: delay },
+        http: { userAgent: 'bench (+https://example.org/)', allowPrivateAddresses: true },
+        cluster: { agents: [{ id: 'a1', listen: `tcp://127.0.0.1:${port}` }] },
+        agent: { dataDir: path.join(directory, 'data') },
+        monitor: { listen: '127.0.0.1:0' },
+      }),
+    );
+    process.stdout.write(`${await startCost(file)}\n`);
+    const agent = spawn(process.execPath, [main, 'agent', file, '--id', 'a1'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    killAtExit(agent);
+    const url = await urlOf(agent);
+    await windowOf(agent.pid!, url, clients, 5000);
+    const [without, having]: [number[], number[]] = [[], []];
+    for (let round = 0; round < rounds; round++) {
+      without.push(await windowOf(agent.pid!, url, 0, seconds * 1000));
+      having.push(await windowOf(agent.pid!, url, clients, seconds * 1000));
+    }
+    agent.kill('SIGKILL');
+    process.stdout.write(
+      `CPU per page with ${clients} dashboards and one scrape a second, over that without: ` +
+        `${spreadText(spread(ratios(having, without)))} (at most 1.03); ` +
+        `${spread(without).median.toFixed(2)} ms without; load ${loadNow().toFixed(1)}\n`,
+    );
+  } finally {
+    await web.stop();
+    remove();
+  }
+}
+
+try {
+  if (process.argv.includes('--help')) process.stdout.write(helpText('dashboard', FLAGS));
+  else await measure();
+  process.exit(0);
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(2);
+}
