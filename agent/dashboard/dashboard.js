@@ -6,9 +6,8 @@ import { get, readEvents, token } from './api.js';
 import { Chart } from './charts.js';
 import { Circle, colouring, Matrix } from './circle.js';
 import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
-import { count, dateTime, duration, rate, short } from './format.js';
+import { agentColour, count, dateTime, duration, rate, short } from './format.js';
 import { Lookup, Sql } from './lookup.js';
-import { problemsOf } from './problems.js';
 import { Replay } from './replay.js';
 import { Agents, EventList, Events, Failure, Hosts } from './tables.js';
 
@@ -84,7 +83,11 @@ function useCluster(tokenNumber) {
 
 function sampleOf({ at, agents }) {
   const of = (name) => Object.fromEntries(agents.map((agent) => [agent.id, agent[name]]));
-  return { at, rates: of('pagesPerSecond'), queued: of('queued'), delays: of('loopDelayMs') };
+  const failed = {};
+  for (const { failures } of agents) {
+    for (const [name, n] of Object.entries(failures ?? {})) failed[name] = (failed[name] ?? 0) + n;
+  }
+  return { at, failed, rates: of('pagesPerSecond'), queued: of('queued'), delays: of('loopDelayMs') };
 }
 
 function useEvents(tokenNumber) {
@@ -197,14 +200,14 @@ function useTheme() {
 }
 
 function Problems({ view }) {
-  const problems = problemsOf(view);
+  const { problems } = view;
   return html`<section class="card problems" aria-live="polite">
     <h2>What is wrong now</h2>
     ${
       problems.length === 0
         ? html`<p class="fine"><span class="pill good">Nothing</span> ${view.complete ? `The crawl was completed at ${dateTime(view.complete.at)}.` : 'All agents answer, and all hear one another.'}</p>`
-        : html`<ul>${problems.map(({ level, what, remedy, link }) => html`<li key=${what} class=${level}>
-            <strong>${what}</strong><span>${remedy}</span>${link && html`<a href=${link}>Show</a>`}
+        : html`<ul>${problems.map(({ text, remedy }) => html`<li key=${text} class=${/no agent|does not answer/.test(text) ? 'bad' : 'warn'}>
+            <strong>${text}</strong><span>${remedy}</span>
           </li>`)}</ul>`
     }
   </section>`;
@@ -232,12 +235,29 @@ function Overview({ view, circle, samples, events, colours, theme }) {
         <div class="charts">
           <${Chart} title="Pages per second" times=${times} series=${perAgent('rates')} theme=${theme} />
           <${Chart} title="Queued URLs" times=${times} series=${queue} theme=${theme} />
+          <${Chart} title="Failed requests per minute" times=${times} series=${failedSeries(samples)} theme=${theme} />
           <${Chart} title="Loop delay in ms" times=${times} series=${perAgent('delays')} theme=${theme} />
         </div>
       </section>
       <section class="card wide"><h2>Latest events</h2><${EventList} events=${events.slice(0, 12)} /></section>
     </div>
   `;
+}
+
+/** The classes with most failures, each over the last ten seconds. */
+function failedSeries(samples) {
+  const last = samples.at(-1)?.failed ?? {};
+  const names = Object.keys(last)
+    .sort((a, b) => last[b] - last[a])
+    .slice(0, 6);
+  return names.map((label, i) => ({
+    ...{ label, colour: agentColour(i + 4) },
+    values: samples.map(({ at, failed }, k) => {
+      const before = samples[Math.max(0, k - 10)];
+      const minutes = (at - before.at) / 60_000;
+      return minutes === 0 ? null : Math.max(0, (failed[label] ?? 0) - (before.failed[label] ?? 0)) / minutes;
+    }),
+  }));
 }
 
 function TokenDialog({ onClose }) {

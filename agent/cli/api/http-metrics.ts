@@ -64,9 +64,16 @@ export async function metricsText(
   const bytes = new Counter({
     ...{ name: 'ubiring_sent_bytes_total', help: 'Bytes to other agents', labelNames, registers },
   });
+  const failed = new Counter({
+    ...{ name: 'ubiring_failed_requests_total', help: 'Failed requests by class' },
+    ...{ labelNames: ['agent', 'class'], registers },
+  });
   for (const { id: agent, traffic, ...status } of statuses) {
     age.set({ agent }, ageSeconds(agent));
     fetched.inc({ agent }, status.fetched);
+    for (const [name, n] of Object.entries(status.failures ?? {})) {
+      failed.inc({ agent, class: name }, n ?? 0);
+    }
     for (const [type, sent] of Object.entries(traffic)) {
       messages.inc({ agent, type }, sent?.messages ?? 0);
       bytes.inc({ agent, type }, sent?.bytes ?? 0);

@@ -4,9 +4,11 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
-import type { ResolvedConfig } from '../common/load-config.ts';
+import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
+import { repairLines } from '../state-files/crawl-files.ts';
 import { askStatus, type ClusterStatus, clusterStatus } from '../status/status-command.ts';
+import { CopyLags, type Problem, problemsOf } from '../top/problems.ts';
 
 const FRESH_MS = 1000;
 const compress = promisify(gzip);
@@ -23,6 +25,8 @@ export interface ClusterView extends ClusterStatus {
   readonly at: number;
   /** Why no agent answers; empty if one does. */
   readonly failures: readonly string[];
+  /** What is wrong, each with its remedy. */
+  readonly problems: readonly Problem[];
 }
 
 export interface SharedText {
@@ -39,6 +43,7 @@ export class ClusterWatch {
   /** The question that is being asked; null: none. */
   #asking: Promise<SharedText> | null = null;
   #number = 0;
+  readonly #lags = new CopyLags();
 
   constructor(config: ResolvedConfig) {
     this.#config = config;
@@ -67,14 +72,27 @@ export class ClusterWatch {
     const common = { name, overlay, backups, ...failureDetector, at: wallMs() };
     const ids = cluster.agents.map(({ id }) => id);
     const answer = await askStatus(this.#config);
-    if (answer.ok) return { ...common, ...clusterStatus(answer.result, ids), failures: [] };
+    if (answer.ok) {
+      const status = clusterStatus(answer.result, ids);
+      const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
+      const problems = problemsOf(status, lagging, this.#config);
+      return { ...common, ...status, failures: [], problems };
+    }
     const { failures } = answer;
     const completion = checkedCompletion(this.#config, ids);
     const none = { ...common, agents: [], unreachable: ids };
-    if (completion.kind !== 'complete' && completion.kind !== 'unsound')
-      return { ...none, failures };
-    const { at, agents } = completion.note;
-    const unsound = completion.kind === 'unsound' && { unsound: completion.agents };
-    return { ...none, failures: [], complete: { at, agents }, ...unsound };
+    if (completion.kind === 'complete' || completion.kind === 'unsound') {
+      const { at, agents } = completion.note;
+      const ended = { ...none, failures: [], complete: { at, agents } };
+      if (completion.kind === 'complete') return { ...ended, problems: [] };
+      const remedy = repairLines(this.#config, completion.copies).join(' ');
+      const problems = completion.agents.map(({ agent, why }) => {
+        return { text: `${agent}: ${why}`, remedy };
+      });
+      return { ...ended, unsound: completion.agents, problems };
+    }
+    const text = `no agent answers: ${failures[0] ?? 'none has been started'}`;
+    const remedy = `start them, and the crawl continues: ${launchCommand(this.#config)}`;
+    return { ...none, failures, problems: [{ text, remedy }] };
   }
 }
