@@ -417,9 +417,12 @@ async function assertReplay(config: string): Promise<void> {
   await until('the replay is served', () => replay.stdout().includes('#replay'));
   const [, url] = /(http:\/\/\S+)\/#replay/.exec(replay.stdout())!;
   await assertHistory(`${url}/api/v1`);
-  const { agents, unreachable } = await json<{ agents: []; unreachable: string[] }>(
-    `${url}/api/v1/cluster`,
-  );
+  const { agents, unreachable, problems } = await json<{
+    agents: [];
+    unreachable: string[];
+    problems: { remedy: string }[];
+  }>(`${url}/api/v1/cluster`);
+  assert.match(String(problems[0]?.remedy), /the crawl continues: .*launch /);
   assert.deepEqual([agents, unreachable], [[], ['a1', 'a2']]);
   replay.child.kill('SIGINT');
   assert.equal((await replay.ended).code, 0);

@@ -214,6 +214,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   ...(
     [
+      ['cluster-watch.ts: start them, and the crawl continues', 'a launch serves the state'],
       ['replay-command.ts: nothing to show: no agent', 'an agent that other machines can reach'],
       [
         'http-access.ts: use the dashboard, send "Origin:',
