@@ -3,9 +3,11 @@
 // the process, per page, is compared. The start of the thread is measured alone.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import { startHttp } from '../agent/cli/http/http-thread.ts';
 import { startWeb } from '../test/web/server.ts';
 import { helpText, readFlags, UsageError, whole } from './flags.ts';
@@ -13,7 +15,7 @@ import { readConfig } from './launched.ts';
 import { killAtExit, temporaryDirectory } from './leftovers.ts';
 import { loadNow, machine, machineLine } from './machine.ts';
 import { freePorts } from './ports.ts';
-import { ratios, spread, spreadText } from './sample.ts';
+import { quantile, ratios, spread, spreadText } from './sample.ts';
 
 const FLAGS = {
   clients: whole(50, 1, 200),
@@ -22,6 +24,9 @@ const FLAGS = {
   delay: whole(150, 0, 60_000),
   seconds: whole(15, 1, 600),
   rounds: whole(4, 1, 100),
+  /** Hosts and URLs of the state whose lists are requested. */
+  knownHosts: whole(100_000, 1, 1_000_000),
+  urls: whole(10_000_000, 1, 100_000_000),
 };
 const main = path.resolve(import.meta.dirname, '../agent/main.ts');
 const START_RUNS = 5;
@@ -90,6 +95,73 @@ async function windowOf(pid: number, url: string, clients: number, ms: number): 
   return used / done;
 }
 
+const LISTS = [
+  ...['hosts', 'hosts?sort=host', 'hosts?sort=pages_done', 'hosts?sort=delay_ms'],
+  ...['hosts?sort=last_fetch_at', 'hosts?state=backing%20off', 'hosts?search=site12.'],
+  ...['frontier?host=host7.site7.example', 'pages?host=host7.site7.example'],
+  ...['skipped?host=host7.site7.example', 'history', 'cluster', 'circle', 'directives'],
+];
+const LIST_RUNS = 20;
+/** As in agent/storage/encoding/url-ids.ts. */
+const SLOT_BITS = 28n;
+
+/** Adds hosts with pages, queued and skipped URLs. */
+function enlarge(file: string, hosts: number, urls: number): void {
+  const db = new Database(file);
+  db.pragma('synchronous = OFF');
+  const host = db.prepare(
+    `INSERT INTO host_rows (host, pages_done, queued, not_before, last_fetch_at, owned)
+     VALUES (?, ?, ?, ?, ?, 1)`,
+  );
+  const url = db.prepare(
+    'INSERT INTO urls (id, key, state, depth, found, done) VALUES (?, ?, ?, 1, ?, ?)',
+  );
+  const each = Math.ceil(urls / hosts);
+  const now = Date.now();
+  db.exec('BEGIN');
+  for (let n = 0; n < hosts; n++) {
+    const at = n % 11 === 0 ? null : now - n;
+    const row = [(n * 31) % 500, (n * 17) % 300, n % 9 === 0 ? now + 60_000 : 0, at];
+    const { lastInsertRowid } = host.run(`host${n}.site${n % 977}.example`, ...row);
+    const first = BigInt(lastInsertRowid) << SLOT_BITS;
+    for (let k = 0; k < each; k++) {
+      const number = n * each + k;
+      url.run(first + BigInt(k), `h/path/to/page-${k}.html`, [1, 0, 0, 3][k % 4], number, number);
+    }
+  }
+  db.exec('COMMIT');
+  db.close();
+}
+
+/** @returns the 95th percentile of each list, in ms */
+async function listTimes(file: string): Promise<Map<string, number>> {
+  const listen = { host: '127.0.0.1', port: 0 };
+  const config = readConfig(file);
+  const http = startHttp({ config, listen, env: {}, version: '', onError: () => {} });
+  if (typeof http === 'string') throw new Error(http);
+  const url = await http.url;
+  const times = new Map<string, number>();
+  for (const list of LISTS) {
+    const took: number[] = [];
+    for (let run = 0; run < LIST_RUNS; run++) {
+      const startedAt = performance.now();
+      const answer = await fetch(`${url}api/v1/${list}`);
+      if (!answer.ok) throw new Error(`${list}: ${await answer.text()}`);
+      await answer.arrayBuffer();
+      took.push(performance.now() - startedAt);
+    }
+    times.set(
+      list,
+      quantile(
+        took.sort((a, b) => a - b),
+        0.95,
+      ),
+    );
+  }
+  http.close();
+  return times;
+}
+
 async function urlOf(agent: ChildProcess): Promise<string> {
   let said = '';
   for await (const part of agent.stderr!) {
@@ -101,7 +173,7 @@ async function urlOf(agent: ChildProcess): Promise<string> {
 }
 
 async function measure(): Promise<void> {
-  const { clients, hosts, pages, delay, seconds, rounds } = readFlags(
+  const { clients, hosts, pages, delay, seconds, rounds, knownHosts, urls } = readFlags(
     FLAGS,
     process.argv.slice(2),
   ).values;
@@ -135,11 +207,16 @@ async function measure(): Promise<void> {
       having.push(await windowOf(agent.pid!, url, clients, seconds * 1000));
     }
     agent.kill('SIGKILL');
+    await once(agent, 'exit');
     process.stdout.write(
       `CPU per page with ${clients} dashboards and one scrape a second, over that without: ` +
         `${spreadText(spread(ratios(having, without)))} (at most 1.03); ` +
         `${spread(without).median.toFixed(2)} ms without; load ${loadNow().toFixed(1)}\n`,
     );
+    enlarge(path.join(directory, 'data/a1/state.sqlite'), knownHosts, urls);
+    const slowest = [...(await listTimes(file))].sort((a, b) => b[1] - a[1]);
+    const text = slowest.map(([list, ms]) => `${list} ${ms.toFixed(0)}`).join(', ');
+    process.stdout.write(`lists with ${knownHosts} hosts and ${urls} URLs, p95 in ms: ${text}\n`);
   } finally {
     await web.stop();
     remove();

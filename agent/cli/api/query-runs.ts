@@ -13,8 +13,8 @@ const ERROR_CHARACTERS_MAX = 2000;
 /** The heap of JavaScript; `query` limits the memory of SQLite. */
 const HEAP_MB_MAX = 256;
 const TOGETHER_MAX = 2;
-/** Ends a query whose server was killed. `ulimit` counts seconds of CPU. */
-const LIMITED = `ulimit -t ${(3 * TAKES_MS_MAX) / 1000} && exec "$@"`;
+/** Ends a query whose server was killed. `ulimit` counts seconds of processor time. */
+const LIMITED = `ulimit -t ${Math.ceil((1.5 * TAKES_MS_MAX) / 1000)} && exec "$@"`;
 
 export class QueryRuns {
   readonly #source: CommandSource;
