@@ -295,7 +295,6 @@ class Agent implements RunningAgent {
       ...(this.#networks && { networks: this.#networks.status() }),
       hostsAwaitingRobots: this.#robotsWaits.look(),
       robotsWaitReason: this.#robotsWaits.why,
-      threads: this.#p.config.agent.threads,
       ...this.#meter.at(now.mono, snapshot.fetched),
       traffic: this.#transport.stats().sent,
     };

@@ -34,6 +34,7 @@ import { RefusedClaims } from './membership/refused-claims.ts';
 import { View } from './membership/view.ts';
 import { Whereabouts } from './membership/whereabouts.ts';
 import { ContactDirectives } from './operator/contact-directives.ts';
+import { directedSettings } from './operator/directed-settings.ts';
 import { Operator } from './operator/operator.ts';
 import { Requeues } from './operator/requeues.ts';
 import { Aborts } from './ownership/aborts.ts';
@@ -107,7 +108,9 @@ type VisitsCalls = Pick<
   'schedule' | 'wake' | 'recheck' | 'recheckAll' | 'robotsOf' | 'robotsReported'
 >;
 
-export function assemble(parts: CoreParts, hooks: CoreHooks) {
+export function assemble(given: CoreParts, hooks: CoreHooks) {
+  const directives = new Directives({ ...given.settings, store: given.directives });
+  const parts = { ...given, settings: directedSettings(given.settings, directives) };
   const calls: VisitsCalls = {
     schedule: (host) => visits.schedule(host),
     wake: (host) => visits.wake(host),
@@ -116,17 +119,17 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
     robotsOf: (host, origin, now) => visits.robotsOf(host, origin, now),
     robotsReported: (host, origin, word, now) => visits.robotsReported(host, origin, word, now),
   };
-  const members = assembleMembers(parts, hooks);
+  const members = assembleMembers(parts, directives, hooks);
   const placed = assembleHosts(parts, hooks, members, calls);
   const limits = assembleLimits(parts, hooks, members, placed, calls);
   const hosts = Object.assign(placed, limits);
   const { right, budgets, asks } = hosts;
-  const visits = parts.visits(right, members.directives, members.events, budgets, asks);
+  const visits = parts.visits(right, directives, members.events, budgets, asks);
   const crawl = assembleCrawl(parts, hooks, members, hosts, visits);
   const { settings, effects } = parts;
   const joinWait = new JoinWait({ ...members, settings, effects, shutdown: crawl.shutdown });
   const quorumWait = new QuorumWait({ ...members, settings, effects, right, ...crawl });
-  const { view, events, completion, directives } = members;
+  const { view, events, completion } = members;
   const networks = new SharedCrawl({
     ...{ networks: parts.networks, view, events, store: parts.store, visits, directives },
     ...{ routing: hosts.routing, admit: parts.admit },
@@ -138,13 +141,16 @@ export function assemble(parts: CoreParts, hooks: CoreHooks) {
 }
 
 /** Which agents are alive, and how they are reached. */
-function assembleMembers({ settings, store, effects, ...parts }: CoreParts, hooks: CoreHooks) {
+function assembleMembers(
+  { settings, store, effects, ...parts }: CoreParts,
+  directives: Directives,
+  hooks: CoreHooks,
+) {
   const view = new View(settings);
   const events = new EventLog(store);
   const refused = new RefusedClaims(events);
   const overlay = parts.overlay ?? new FullView();
   const outbound = new Outbound(settings, effects, view, overlay);
-  const directives = new Directives({ ...settings, store: parts.directives });
   const detector = new FailureDetector({ suspectAfterMs: settings.suspectAfterMs });
   const lease = new Lease({ leaseMs: settings.leaseMs });
   const stall = new StallWatch({ leaseMs: settings.leaseMs });
@@ -341,6 +347,7 @@ function assembleCrawl(
     isIdle: () => hooks.isIdle(),
   });
   const operator = new Operator({
+    settings,
     directives,
     store,
     effects,

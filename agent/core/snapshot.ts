@@ -34,6 +34,8 @@ export interface CoreSnapshot {
     readonly relayed: boolean;
   }[];
   readonly openRequests: number;
+  /** By a directive of the operator or the config. */
+  readonly threads: number;
   readonly queued: number;
   readonly outbox: number;
   readonly unsettled: number;
@@ -78,6 +80,7 @@ export function snapshotOf(
     directives: parts.directives.hash(),
     members: membersAt(view, now),
     openRequests: parts.visits.openCount(),
+    threads: parts.visits.threads,
     queued: store.owned().queued,
     outbox: store.outboxCount(),
     unsettled: settlement.count,

@@ -1,23 +1,23 @@
-// Parses the operator's directives from command arguments (`pause`, `resume`, `block`, `delay`), encodes
+// Parses the operator's directives from command arguments (`pause`, `block`, `threads` and so on), encodes
 // a directive as one argument for other agents, and sums up their responses. All input comes from
 // other processes and is checked.
 
 import { parseHostPattern } from '../../config/values/host.ts';
 import type { ControlVerb, Directive } from '../core/protocol/messages.ts';
-import { DELAY_MS_MAX, HOST_CHARS_MAX } from './checks/limits.ts';
+import { DELAY_MS_MAX, HOST_CHARS_MAX, THREADS_MAX } from './checks/limits.ts';
 import { isDirective } from './checks/validate.ts';
 
 /** The argument that revokes a directive, in place of a value. */
 export const TAKEN_BACK = 'off';
 
+type What = Pick<Directive, 'kind' | 'host' | 'value'>;
+
 /** @returns the directive, or what is wrong with the command */
-export function directiveOf(
-  verb: ControlVerb,
-  args: readonly string[],
-): Pick<Directive, 'kind' | 'host' | 'value'> | string {
+export function directiveOf(verb: ControlVerb, args: readonly string[]): What | string {
   const [host = '', value] = args;
   if (verb === 'pause') return { kind: 'pause', host: '', value: 1 };
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
+  if (verb === 'threads') return ofAgent(verb, host, value);
   if (verb !== 'block' && verb !== 'delay') return `${verb} is not a directive`;
   // Directives are part of each WELCOME. With a longer pattern joining agents would refuse it.
   const isPattern = parseHostPattern(host) === host && host.length <= HOST_CHARS_MAX;
@@ -27,6 +27,14 @@ export function directiveOf(
   const ms = /^\d{1,8}$/.test(value ?? '') ? Number(value) : Number.NaN;
   if (!(ms <= DELAY_MS_MAX)) return `a delay is 0 to ${DELAY_MS_MAX} milliseconds`;
   return { kind: 'delay', host, value: ms };
+}
+
+/** A directive for one agent, or for all (`*`). */
+function ofAgent(kind: 'threads', host: string, value = ''): What | string {
+  const number = value === TAKEN_BACK ? null : /^\d{1,8}$/.test(value) ? Number(value) : Number.NaN;
+  const what = { kind, host, value: number };
+  if (isDirective({ ...what, n: 1, by: host })) return what;
+  return `not an agent with 1 to ${THREADS_MAX} threads: ${host} ${value}`;
 }
 
 export function directiveText(directive: Directive): string {

@@ -20,7 +20,6 @@ export interface AgentStatus extends CoreSnapshot {
   readonly robotsWaitReason?: string | null;
   /** URLs that ended with a response or failed. */
   readonly pages: number;
-  readonly threads: number;
   /** Over the last ten seconds. */
   readonly pagesPerSecond: number;
   /** Requests that failed since the start, by class, such as `dns` or `5xx`; absent from older agents. */

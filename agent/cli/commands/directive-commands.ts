@@ -1,4 +1,4 @@
-// `ubiring pause`, `resume`, `block` and `delay`: directives to the whole running cluster. One
+// `ubiring pause`, `resume`, `block`, `delay` and `threads`: directives to the whole running cluster. One
 // agent stores the directive and forwards it, and the result of each agent is printed. An agent
 // that was not reached obeys as soon as it hears from another one, and a new agent before its first
 // request; the command exits with 1 if an agent was not reached. If no agent runs, a directive can
@@ -31,6 +31,9 @@ import {
 import { count, printResults, say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
+
+/** In place of an agent's identifier, and of a number. */
+const [ALL_AGENTS, FROM_CONFIG] = ['all', 'default'] as const;
 
 export type DirectiveFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
 
@@ -70,6 +73,30 @@ export async function delay(
     return 2;
   }
   return give(file, 'delay', [pattern, String(delayMs)], flags);
+}
+
+/** Sets the number of threads of an agent, or of all; `default` restores that of the config. */
+export async function threads(
+  file: string,
+  agent: string,
+  number: string,
+  flags: DirectiveFlags,
+): Promise<ExitCode> {
+  return giveOfAgent(file, 'threads', agent === ALL_AGENTS ? '*' : agent, number, flags);
+}
+
+async function giveOfAgent(
+  file: string,
+  verb: ControlVerb,
+  agent: string,
+  number: string,
+  flags: DirectiveFlags,
+): Promise<ExitCode> {
+  const args = [agent, number === FROM_CONFIG ? TAKEN_BACK : number];
+  const what = directiveOf(verb, args);
+  if (typeof what !== 'string') return give(file, verb, args, flags);
+  say(what);
+  return 2;
 }
 
 /** A host pattern, or the host of a URL. */
@@ -113,7 +140,7 @@ async function give(
   sayReceipt(loaded.config, all);
   const missing = Object.keys(all).filter((id) => all[id] !== 'applied');
   if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
-  const isEffective = sayOfHosts(args, summary);
+  const isEffective = isHostVerb(verb) ? sayOfHosts(args, summary) : sayOfAgent(args, all);
   return missing.length === 0 && isEffective ? 0 : 1;
 }
 
@@ -177,10 +204,9 @@ async function giveStored(
 
 /** Prints a message if no host is affected or a block stays in force; false in the latter case. */
 function sayOfHosts(
-  [pattern, value]: readonly string[],
+  [pattern = '', value]: readonly string[],
   { hosts, stillBlockedBy }: DirectiveSummary,
 ): boolean {
-  if (pattern === undefined) return true;
   if (stillBlockedBy !== undefined) {
     say(stillBlockedText(pattern, stillBlockedBy));
     return false;
@@ -188,6 +214,16 @@ function sayOfHosts(
   if (hosts > 0) return true;
   const later = value === TAKEN_BACK ? '' : '; the directive applies to hosts found later';
   say(`no agent that answered knows a host that matches ${pattern}${later}`);
+  return true;
+}
+
+function isHostVerb(verb: ControlVerb): boolean {
+  return verb === 'block' || verb === 'delay';
+}
+
+/** Prints a message if no agent that answered has the identifier. */
+function sayOfAgent([id = '*']: readonly string[], all: Readonly<Record<string, string>>): boolean {
+  if (id !== '*' && all[id] === undefined) say(`no agent that answered is ${id}`);
   return true;
 }
 

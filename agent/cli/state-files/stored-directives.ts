@@ -5,7 +5,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
-import { Directives, isInForce, isLater, registerOf } from '../../core/protocol/directives.ts';
+import {
+  Directives,
+  isInForce,
+  isLater,
+  isOfAgents,
+  registerOf,
+} from '../../core/protocol/directives.ts';
 import type { Directive } from '../../core/protocol/messages.ts';
 import { wallMs } from '../../runtime/clock.ts';
 import { openState } from '../../storage/file/database.ts';
@@ -87,6 +93,11 @@ function textOf({ kind, host, value, by }: Directive, config: Config): string {
   const shown = shownCrawl(config);
   if (kind === 'pause') {
     return `pause, given by ${by}; to end it: ${programName()} resume ${shown}`;
+  }
+  if (isOfAgents({ kind })) {
+    const agent = host === '*' ? 'all' : host;
+    const off = `${programName()} ${kind} ${shown} ${agent} default`;
+    return `${kind} ${agent} ${value}, given by ${by}; to revoke it: ${off}`;
   }
   const long = kind === 'delay' ? ` ${durationText(value ?? 0)}` : '';
   const off = `${programName()} ${kind} ${shown} '${host}' --off`;

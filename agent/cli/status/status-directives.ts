@@ -1,7 +1,7 @@
-// The operator's directives in force (pause, block, delay, refresh) in the output of `status`, with
+// The operator's directives in force in the output of `status`, with
 // the agents that are not known to have received them.
 
-import type { DirectiveInForce } from '../../core/protocol/directives.ts';
+import { type DirectiveInForce, isOfAgents } from '../../core/protocol/directives.ts';
 import { durationText, renderTable } from '../common/output.ts';
 
 export interface ListedDirective extends DirectiveInForce {
@@ -19,10 +19,17 @@ export function listedDirectives(directives: readonly DirectiveInForce[], ids: r
 /** Null if no directive is in force. */
 export function directivesText(directives: readonly ListedDirective[]): string | null {
   if (directives.length === 0) return null;
-  const columns = ['directive', 'hosts', 'value', 'given by', 'not reached'];
+  const columns = ['directive', 'applies to', 'value', 'given by', 'not reached'];
   const rows = directives.map(({ kind, host, value, by, missing }) => {
-    const said = kind === 'delay' && value !== null ? durationText(value) : '';
-    return [kind, host, said, by, missing.join(', ')];
+    const number = isOfAgents({ kind }) ? String(value) : '';
+    const said = kind === 'delay' && value !== null ? durationText(value) : number;
+    return [
+      kind,
+      isOfAgents({ kind }) && host === '*' ? 'all' : host,
+      said,
+      by,
+      missing.join(', '),
+    ];
   });
   return renderTable(
     columns.map((title) => ({ title })),

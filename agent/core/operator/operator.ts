@@ -14,10 +14,17 @@ import type { Member, View } from '../membership/view.ts';
 import type { Whereabouts } from '../membership/whereabouts.ts';
 import type { Aborts } from '../ownership/aborts.ts';
 import type { Store } from '../protocol/core-store.ts';
-import { DIRECTIVES_MAX, type DirectiveInForce, type Directives } from '../protocol/directives.ts';
+import {
+  DIRECTIVES_MAX,
+  type DirectiveInForce,
+  type Directives,
+  isOfAgents,
+  isOfHosts,
+} from '../protocol/directives.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
 import type { AgentId, Directive, Host, UrlItem } from '../protocol/messages.ts';
+import type { CoreSettings } from '../protocol/settings.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { Copies } from '../replication/settlement.ts';
 import type { Requeues } from './requeues.ts';
@@ -57,12 +64,13 @@ interface PendingSeeds {
 }
 
 interface OperatorParts {
+  readonly settings: Pick<CoreSettings, 'configured'>;
   readonly directives: Directives;
   readonly store: Store;
   readonly effects: Effects;
   readonly events: EventLog;
   readonly view: View;
-  readonly whereabouts: Pick<Whereabouts, 'ownerOf'>;
+  readonly whereabouts: Pick<Whereabouts, 'ownerOf' | 'isPartial'>;
   readonly outbound: Outbound;
   readonly routing: Routing;
   readonly copies: Copies;
@@ -97,11 +105,21 @@ export class Operator {
         why: 'the crawl is complete; try again when its agents have ended',
       });
     }
+    const why = this.#objectionTo(what);
+    if (why !== null) return tell({ ok: false, why });
     const directive = this.#p.directives.give(what, now.mono);
     if (!directive)
       return tell({ ok: false, why: `there are already ${DIRECTIVES_MAX} directives` });
     this.#obey([directive], now);
     this.#receipt(directive, tell);
+  }
+
+  /** Why a directive for an agent is not accepted; null: it is. */
+  #objectionTo({ kind, host }: Pick<Directive, 'kind' | 'host'>): string | null {
+    const { settings, view, whereabouts } = this.#p;
+    if (!isOfAgents({ kind }) || host === '*' || whereabouts.isPartial) return null;
+    const isKnown = view.has(host) || settings.configured.some(({ id }) => id === host);
+    return isKnown || host === view.me ? null : `no agent has the identifier ${host}`;
   }
 
   /** Applies a directive that another agent numbered. Calls `tell` when it is durable. */
@@ -115,7 +133,7 @@ export class Operator {
 
   #receipt(directive: Directive, tell: (receipt: DirectiveReceipt) => void): void {
     const { directives, store } = this.#p;
-    const hosts = directive.host === '' ? 0 : store.hostsNamed(directive.host);
+    const hosts = isOfHosts(directive) ? store.hostsNamed(directive.host) : 0;
     const still =
       directive.kind === 'block' && directive.value === null
         ? directives.above(directive)
@@ -173,7 +191,7 @@ export class Operator {
       const what = host === '' ? { value, by } : { host, value, by };
       events.record(now.mono, 'order', { order: kind, ...what });
       if (kind === 'refresh') requeues.refresh.begin(value ?? 0);
-      if (kind === 'pause' || kind === 'refresh') continue;
+      if (!isOfHosts({ kind })) continue;
       if (host.startsWith('*')) visits.recheckAll(now, (one) => matchesHost(host, one));
       else visits.recheck(host, now);
       if (kind !== 'block') continue;

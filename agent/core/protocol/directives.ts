@@ -1,5 +1,5 @@
-// The directives of the operator for the whole cluster: pause, blocked hosts, delays of hosts, and
-// refreshes. Every agent stores all of them. Each directive is a register that the later write wins
+// The directives of the operator for the whole cluster: pause, blocked hosts, delays of hosts,
+// refreshes, and the threads of agents. Every agent stores all of them. Each directive is a register that the later write wins
 // (by number, then by issuer), so agents may merge them in any sequence and any number of times.
 // Heartbeats contain a digest; agents whose digests differ send each other all directives.
 
@@ -29,7 +29,7 @@ export const DIRECTIVES_MAX = 2000;
  */
 const NUMBER_AHEAD_MAX = 7 * 24 * 3600;
 /** Every agent drops excess directives from the end of this list of kinds. */
-const RANKS: readonly Directive['kind'][] = ['pause', 'refresh', 'block', 'delay'];
+const RANKS: readonly Directive['kind'][] = ['pause', 'refresh', 'threads', 'block', 'delay'];
 
 /** The result of merging the directives of one message. */
 interface Merged {
@@ -93,6 +93,11 @@ export class Directives {
   /** The politeness delay of the host in milliseconds: from a directive, else from the config. */
   delayOf(host: Host): number {
     return this.#patterns().delay.get(host)?.value ?? this.#configuredMs(host);
+  }
+
+  /** The number of threads of this agent: from a directive for it, else for all; null: from the config. */
+  get threads(): number | null {
+    return this.#value('threads', this.#me) ?? this.#value('threads', '*');
   }
 
   /** The wider directive that applies to the hosts of a revoked one; undefined: none. */
@@ -235,6 +240,16 @@ function reachOf({ kind, value, n }: Directive): number {
 /** A refresh starts a round and cannot be revoked, so it is never in force. */
 export function isInForce({ kind, value }: Directive): boolean {
   return value !== null && kind !== 'refresh';
+}
+
+/** Whether the directive names hosts. */
+export function isOfHosts({ kind }: Pick<Directive, 'kind'>): boolean {
+  return kind === 'block' || kind === 'delay';
+}
+
+/** Whether the directive names an agent, or all with `*`. */
+export function isOfAgents({ kind }: Pick<Directive, 'kind'>): boolean {
+  return kind === 'threads';
 }
 
 export function registerOf({ kind, host }: Pick<Directive, 'kind' | 'host'>): string {

@@ -210,11 +210,12 @@ export interface RowsItem {
 /**
  * A directive of the operator for the whole cluster. It holds until a later one with the same kind
  * and host. `value` is null if it is revoked, else: `pause` (host '') and `block`: 1; `delay`:
- * milliseconds; `refresh` (host ''): the round, which is also its number: the highest wins.
+ * milliseconds; `refresh` (host ''): the round, which is also its number: the highest wins;
+ * `threads`: of the agent.
  */
 export interface Directive {
-  readonly kind: 'pause' | 'block' | 'delay' | 'refresh';
-  /** A pattern as in `scope.hosts`. */
+  readonly kind: 'pause' | 'block' | 'delay' | 'refresh' | 'threads';
+  /** A pattern as in `scope.hosts`; of `threads`: an agent, or `*` for all. */
   readonly host: string;
   readonly value: number | null;
   /** Higher than the number of any directive that its issuer knew. */
@@ -480,13 +481,11 @@ export type Message =
 export type MessageType = Message['type'];
 /** `order` carries a directive from the agent that received the command to the other agents. */
 export type ControlVerb =
+  | Exclude<Directive['kind'], 'refresh'>
   | 'status'
   | 'leave'
   | 'stop'
-  | 'pause'
   | 'resume'
-  | 'block'
-  | 'delay'
   | 'order'
   | 'seed'
   | 'explain';

@@ -71,6 +71,8 @@ export type Wait =
   | { readonly kind: 'event'; readonly why: AwaitedEvent };
 
 export interface Visits {
+  /** How many requests may hold a thread at a time. */
+  readonly threads: number;
   /** The host has (more) queued URLs. */
   schedule(host: Host): void;
   /** The condition that blocked the host (or all hosts) may have ended. */

@@ -27,14 +27,19 @@ const LATE_MIN = 128;
 const SLOW_MIN = 64;
 
 export class Places<Visit extends { place: Place }> {
-  readonly #ordinaryMax: number;
-  readonly #lateMax: number;
-  readonly #slowMax: number;
+  #ordinaryMax = 0;
+  #lateMax = 0;
+  #slowMax = 0;
   readonly #taken = { ordinary: 0, late: 0, slow: 0 };
   /** Ordinary visits with an open request and its start, oldest first. Bound: the places. */
   readonly #requesting = new Map<Visit, number>();
 
   constructor(threads: number) {
+    this.resize(threads);
+  }
+
+  /** Visits above the new numbers keep their places until they end. */
+  resize(threads: number): void {
     this.#ordinaryMax = hostsVisitedMax(threads);
     this.#lateMax = Math.max(LATE_PER_THREAD * threads, LATE_MIN);
     this.#slowMax = Math.max(SLOW_PER_THREAD * threads, SLOW_MIN);

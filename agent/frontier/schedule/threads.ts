@@ -18,13 +18,18 @@ export function hostsVisitedMax(threads: number): number {
 }
 
 export class Threads {
-  readonly #threads: number;
+  #threads = 0;
   /** A request that is open for longer releases its thread. Most responses take about 50 ms. */
-  readonly youngMs: number;
-  /** Start of each request that holds a thread, oldest first. Bound: `threads`. */
+  youngMs = 0;
+  /** Start of each request that holds a thread, oldest first. Bound: the most threads so far. */
   readonly #held = new Map<number, number>();
 
   constructor(threads: number) {
+    this.resize(threads);
+  }
+
+  /** Requests that hold threads above the new number keep them until they end or are not young. */
+  resize(threads: number): void {
     this.#threads = threads;
     const turns = Math.ceil(hostsVisitedMax(threads) / threads);
     this.youngMs = Math.floor(THREAD_WAIT_MS_MAX / turns);

@@ -25,13 +25,19 @@ export interface VisitsParts {
     waitUntil(host: Host, untilMs: number): void;
   };
   /** The operator's directives, and the delays that result from them and the config. */
-  readonly directives: { blocks(host: Host): boolean; delayOf(host: Host): number };
+  readonly directives: {
+    blocks(host: Host): boolean;
+    delayOf(host: Host): number;
+    /** Null: as in the config. */
+    readonly threads: number | null;
+  };
   readonly scope: UrlScope;
   /** The shared limits: address permits, and tokens of `limits.pages`. */
   readonly budgets?: Pick<Budgets, 'permits' | 'pages'>;
   readonly asks?: AskOthers;
   /** Other networks that crawl the same URLs. */
   readonly networks?: SharedHosts | undefined;
+  /** As in the config. */
   readonly threads: number;
   readonly delays: DelayRules;
   readonly chance: Chance;

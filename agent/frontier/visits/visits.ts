@@ -200,8 +200,13 @@ export class Visits implements VisitsPort {
     return Math.min(dueAt, this.#schedule.nextWakeMs(), placeAt);
   }
 
+  get threads(): number {
+    return this.#p.directives.threads ?? this.#p.threads;
+  }
+
   tick(now: Instant, held: Held): void {
     this.#reportWaits(now);
+    for (const limit of [this.#order.threads, this.#places]) limit.resize(this.threads);
     this.#tickedAt = now.mono;
     this.#places.settle(now.mono);
     this.#schedule.goOn();

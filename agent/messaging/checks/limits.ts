@@ -76,6 +76,8 @@ export const DIRECTIVES_MAX = 4000;
 export const DIRECTIVE_NUMBER_MAX = 2 ** 40;
 /** Delay that a directive may set for a host: a day. */
 export const DELAY_MS_MAX = 24 * 3600 * 1000;
+/** Threads that a directive may set; as in the config. */
+export const THREADS_MAX = 4096;
 /** Twice the characters that the config allows. */
 export const CRAWL_CHARS_MAX = 400;
 /** Arguments of one command. */

@@ -43,12 +43,12 @@ export function textLike(pattern: RegExp, what: string, charsMax: number, charsM
     size(value, inc) ?? (pattern.test(value as string) ? null : `: not ${what}`);
 }
 
-/** A whole number from 0 to `max`, at most 2^53 - 1. */
-export function natural(max = Number.MAX_SAFE_INTEGER): Check {
+/** A whole number from `min` to `max`, at most 2^53 - 1. */
+export function natural(max = Number.MAX_SAFE_INTEGER, min = 0): Check {
   return (value) =>
-    Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max
+    Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max
       ? null
-      : `: not a whole number from 0 to ${max}`;
+      : `: not a whole number from ${min} to ${max}`;
 }
 
 /** A whole number whose magnitude is at most 2^53 - 1. */

@@ -42,6 +42,7 @@ import {
   REASON_CHARS_MAX,
   ROBOTS_CHARS_MAX,
   ROW_EVENTS_MAX,
+  THREADS_MAX,
   URL_CHARS_MAX,
   URLS_MAX,
 } from './limits.ts';
@@ -118,24 +119,31 @@ const verbs: Readonly<Record<ControlVerb, true>> = {
   resume: true,
   block: true,
   delay: true,
+  threads: true,
   order: true,
   seed: true,
   explain: true,
 };
 
 const round = natural(DIRECTIVE_NUMBER_MAX);
+const anyNumber: Check = (value) => (typeof value === 'number' ? null : ': not a number');
 const directive = shape<Directive>({
-  kind: oneOf(['pause', 'block', 'delay', 'refresh']),
+  kind: oneOf(['pause', 'block', 'delay', 'refresh', 'threads']),
   host: text(HOST_CHARS_MAX),
-  value: nullable(round),
+  value: nullable(anyNumber),
   n: natural(DIRECTIVE_NUMBER_MAX),
   by: id,
 });
-const delayMs = nullable(natural(DELAY_MS_MAX));
+const delayMs = natural(DELAY_MS_MAX);
+const valueChecks: Readonly<Record<Directive['kind'], Check>> = {
+  ...{ pause: delayMs, block: delayMs, delay: delayMs, refresh: round },
+  threads: natural(THREADS_MAX, 1),
+};
 const order: Check = (value, inc) => {
   const wrong = directive(value, inc);
-  if (wrong !== null || (value as Directive).kind === 'refresh') return wrong;
-  const wrongValue = delayMs((value as Directive).value, inc);
+  if (wrong !== null) return wrong;
+  const { kind, value: set } = value as Directive;
+  const wrongValue = nullable(valueChecks[kind])(set, inc);
   return wrongValue === null ? null : `.value${wrongValue}`;
 };
 const orders = list(order, DIRECTIVES_MAX);

@@ -351,6 +351,14 @@ SELECT CAST(at AS INTEGER) AS at, pages, queued, hosts, outbox, pages_per_second
   rss_bytes FROM sample_rows;
 `;
 
+/** Directives may name agents. */
+const ORDERS_OF_AGENTS = `
+DROP VIEW orders;
+CREATE VIEW orders AS
+SELECT kind, nullif(host, '') AS host, value, agent AS given_by, applied_at
+FROM order_rows WHERE value IS NOT NULL AND kind <> 'refresh';
+`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -374,6 +382,7 @@ export const MIGRATIONS: readonly string[] = [
   ANSWERS_OF_SKIPPED,
   NETWORKS,
   SAMPLES,
+  ORDERS_OF_AGENTS,
 ];
 
 /** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */

@@ -142,7 +142,7 @@ describe('operator', { concurrency: 1 }, () => {
     );
     assert.match(
       (await run('status', config)).stdout,
-      /directive\s+hosts\s+value\s+given by\s+not reached/,
+      /directive\s+applies to\s+value\s+given by\s+not reached/,
     );
     const sql = "SELECT agent, host FROM orders WHERE kind = 'block' ORDER BY agent, host";
     assert.deepEqual(JSON.parse((await run('query', config, sql, '--json')).stdout), [

@@ -92,6 +92,7 @@ export class OneAgent {
   readonly orders = {
     blocks: (host: string) => this.blocked.has(host),
     delayOf: (host: string) => this.delays.get(host) ?? this.hostDelayMs,
+    threads: null as number | null,
   };
   readonly #o: Options;
   readonly #open = new Map<number, Asked & { readonly answer: Answer }>();

@@ -18,6 +18,9 @@ test('control: commands are translated into directives', () => {
   assert.deepEqual(directiveOf('delay', ['h.test', '0']), { ...delay, value: 0 });
   assert.deepEqual(directiveOf('delay', ['h.test', '86400000']), { ...delay, value: 86_400_000 });
   assert.deepEqual(directiveOf('delay', ['h.test', TAKEN_BACK]), { ...delay, value: null });
+  const threads = { kind: 'threads', host: 'a1' };
+  assert.deepEqual(directiveOf('threads', ['a1', '4096']), { ...threads, value: 4096 });
+  assert.deepEqual(directiveOf('threads', ['a1', TAKEN_BACK]), { ...threads, value: null });
 });
 
 test('control: invalid directives are refused with a text', () => {
@@ -31,6 +34,11 @@ test('control: invalid directives are refused with a text', () => {
     ['delay', ['h.test', '1.5']],
     ['delay', ['h.test', '86400001']],
     ['delay', ['h.test', '1e3']],
+    ['threads', ['a1']],
+    ['threads', ['a1', '0']],
+    ['threads', ['a1', '4097']],
+    ['threads', ['a 1', '4']],
+    ['threads', ['', '4']],
     ['status', []],
   ];
   for (const [verb, args] of wrong) {

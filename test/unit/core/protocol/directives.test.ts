@@ -77,6 +77,22 @@ describe('directives: meaning', () => {
     assert.deepEqual([a.paused, a.blocks('h'), a.delayOf('h')], [false, false, 100]);
   });
 
+  it('directives: threads for this agent come before those for all, until they are taken back', () => {
+    const a = agent('a1');
+    const give = (host: string, value: number | null) =>
+      a.give({ kind: 'threads', host, value }, 0);
+    assert.equal(a.threads, null);
+    give('a2', 3);
+    assert.equal(a.threads, null);
+    give('a1', 4);
+    give('*', 5);
+    assert.equal(a.threads, 4);
+    give('a1', null);
+    assert.equal(a.threads, 5);
+    give('*', null);
+    assert.equal(a.threads, null);
+  });
+
   it('directives: patterns match hosts as in the config, and the most specific one wins', () => {
     const a = agent();
     const give = (kind: 'block' | 'delay', host: string, value: number | null) =>

@@ -49,6 +49,26 @@ test('visits: each host uses one thread at most, and no more threads are used th
   assert.equal(agent.asked().length, 40);
 });
 
+test('visits: a directive changes the number of threads while requests are open', () => {
+  const web = () => ({ status: 200, tookMs: 20 });
+  const agent = agentWith({ threads: 1, hostDelayMs: 0, web });
+  for (let n = 0; n < 200; n++) agent.find(page(n, `h${n % 20}.test`));
+  const mostOpen = (ms: number) => {
+    // Requests that are open at first hold their threads until they end.
+    agent.run(100);
+    const since = agent.now;
+    agent.run(ms);
+    const starts = agent.log.map(({ start }) => start).filter((at) => at > since);
+    const openAt = (at: number) => agent.log.filter(({ start, end }) => start <= at && at < end);
+    return Math.max(...starts.map((at) => openAt(at).length));
+  };
+  const most = [null, 5, 2, null].map((threads) => {
+    agent.orders.threads = threads;
+    return mostOpen(300);
+  });
+  assert.deepEqual(most, [1, 5, 2, 1]);
+});
+
 test('visits: the delay runs from the end of one request to the start of the next', () => {
   const agent = agentWith({ hostDelayMs: 1000, web: () => ({ status: 200, tookMs: 700 }) });
   agent.find(page(1), page(2), page(3));
