@@ -300,6 +300,10 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
     .argument('[ms]', 'from the end of a request to the start of the next: milliseconds, or 2s')
     .option('--off', "undo a delay: the config's delay applies again")
     .action(action(async () => (await load()).delay));
+  command(root, 'capacity', 'change the share of the hosts of an agent while it runs')
+    .argument('<agent>', 'an identifier')
+    .argument('<number>', 'relative share, above 0, up to 1000; or default: as in the config')
+    .action(action(async () => (await load()).capacity));
   command(root, 'threads', 'change the number of threads of an agent while it runs')
     .argument('<agent>', 'an identifier, or all')
     .argument('<number>', '1 to 4096; or default: as in the config')

@@ -34,8 +34,9 @@ import { RefusedClaims } from './membership/refused-claims.ts';
 import { View } from './membership/view.ts';
 import { Whereabouts } from './membership/whereabouts.ts';
 import { ContactDirectives } from './operator/contact-directives.ts';
-import { directedSettings } from './operator/directed-settings.ts';
+import { DirectedSettings } from './operator/directed-settings.ts';
 import { Operator } from './operator/operator.ts';
+import { OwnCapacity } from './operator/own-capacity.ts';
 import { Requeues } from './operator/requeues.ts';
 import { Aborts } from './ownership/aborts.ts';
 import { HostMoves } from './ownership/host-moves.ts';
@@ -110,7 +111,8 @@ type VisitsCalls = Pick<
 
 export function assemble(given: CoreParts, hooks: CoreHooks) {
   const directives = new Directives({ ...given.settings, store: given.directives });
-  const parts = { ...given, settings: directedSettings(given.settings, directives) };
+  const directed = new DirectedSettings(given.settings, directives);
+  const parts = { ...given, settings: directed.settings };
   const calls: VisitsCalls = {
     schedule: (host) => visits.schedule(host),
     wake: (host) => visits.wake(host),
@@ -137,7 +139,11 @@ export function assemble(given: CoreParts, hooks: CoreHooks) {
     isIdle: () => hooks.isIdle(),
     isCrawling: () => crawl.shutdown.state === 'crawling',
   });
-  return Object.assign(members, hosts, crawl, { joinWait, quorumWait, networks });
+  const ownCapacity = new OwnCapacity({ capacity: directed, ...members, ...hosts, ...crawl });
+  return Object.assign(members, hosts, crawl, {
+    ...{ directed, ownCapacity },
+    ...{ joinWait, quorumWait, networks },
+  });
 }
 
 /** Which agents are alive, and how they are reached. */

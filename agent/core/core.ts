@@ -40,7 +40,6 @@ export class Core {
   #beatAfterMs = 0;
 
   constructor(parts: CoreParts) {
-    this.#settings = parts.settings;
     this.#store = parts.store;
     this.#effects = parts.effects;
     this.#p = assemble(parts, {
@@ -66,6 +65,7 @@ export class Core {
         isHandingOver: (member) => this.#p.handOff.isWith(member.card.id),
       },
     });
+    this.#settings = this.#p.directed.settings;
     this.#parts = this.#inOrder();
   }
 
@@ -121,6 +121,7 @@ export class Core {
       p.completion,
       shutdown,
       p.quorumWait,
+      p.ownCapacity,
     ];
   }
 
@@ -259,6 +260,7 @@ export class Core {
   /** Does all that time, or the messages and outcomes of this turn, made due. */
   onDeadline(now: Instant): void {
     if (this.#p.shutdown.state === 'ended' || this.#noticesStall(now)) return;
+    if (this.#p.ownCapacity.isDue(now)) return this.#rebirth(0, 'capacity', now, now.mono);
     for (const part of this.#parts) part.pump?.(now);
   }
 
@@ -436,6 +438,7 @@ export class Core {
 
   #incarnate(above: Incarnation, now: Instant): void {
     const inc = above + 1;
+    this.#p.directed.adopt();
     this.#store.saveIncarnation(inc);
     this.#p.outbound.inc = inc;
     this.#startedAt = now.mono;

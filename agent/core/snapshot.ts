@@ -33,6 +33,8 @@ export interface CoreSnapshot {
     readonly silentMs: number;
     readonly relayed: boolean;
   }[];
+  /** Of this incarnation. */
+  readonly capacity: number;
   readonly openRequests: number;
   /** By a directive of the operator or the config. */
   readonly threads: number;
@@ -79,6 +81,7 @@ export function snapshotOf(
     paused: parts.directives.paused,
     directives: parts.directives.hash(),
     members: membersAt(view, now),
+    capacity: parts.directed.current,
     openRequests: parts.visits.openCount(),
     threads: parts.visits.threads,
     queued: store.owned().queued,

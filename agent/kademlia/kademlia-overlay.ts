@@ -68,7 +68,8 @@ const GREETED_MAX = 64;
 export class KademliaOverlay implements Overlay {
   readonly isPartial = true;
   readonly #s: KademliaSettings;
-  readonly #mine: readonly Key[];
+  #self: Contact;
+  #mine: readonly Key[];
   readonly #table: RoutingTable;
   readonly #locator: Locator;
   readonly tree: LeaderTree;
@@ -84,6 +85,7 @@ export class KademliaOverlay implements Overlay {
 
   constructor(settings: KademliaSettings) {
     this.#s = settings;
+    this.#self = settings.self;
     this.#mine = settings.identifiersOf(settings.self);
     this.#table = new RoutingTable({
       self: settings.self,
@@ -127,9 +129,9 @@ export class KademliaOverlay implements Overlay {
   }
 
   #newHood(): Neighbourhood {
-    const { self, neighbourhood, backups } = this.#s;
+    const { neighbourhood, backups } = this.#s;
     return new Neighbourhood(
-      { id: self.id, identifiers: this.#mine },
+      { id: this.#self.id, identifiers: this.#mine },
       { size: neighbourhood, decides: backups + 2 },
       { hasIn: (region) => this.#hasContactIn(region) },
     );
@@ -142,7 +144,8 @@ export class KademliaOverlay implements Overlay {
 
   // ---- members
 
-  reset(): void {
+  reset(capacity: number): void {
+    if (capacity !== this.#self.capacity) this.#becomes({ ...this.#self, capacity });
     this.#hood = this.#newHood();
     this.#known.clear();
     this.#named.reset();
@@ -150,6 +153,12 @@ export class KademliaOverlay implements Overlay {
     this.#claims.reset();
     this.#locator.reset();
     this.tree.reset();
+  }
+
+  #becomes(self: Contact): void {
+    this.#self = self;
+    this.#mine = this.#s.identifiersOf(self);
+    this.#table.becomes(self);
   }
 
   joined(): void {
@@ -248,7 +257,7 @@ export class KademliaOverlay implements Overlay {
   // ---- agents that others name
 
   isNamed(card: MemberCard, now: Instant): boolean {
-    if (card.id === this.#s.self.id || this.#known.has(card.id)) return true;
+    if (card.id === this.#self.id || this.#known.has(card.id)) return true;
     return this.#counts(card, now) && this.#named.add(contactOf(card), now.mono);
   }
 
@@ -310,7 +319,7 @@ export class KademliaOverlay implements Overlay {
         const first = message.agents.slice(0, this.#s.bucketSize);
         const named = first.filter((one) => this.#counts(one, now));
         for (const one of named) {
-          if (one.id !== this.#s.self.id && !this.#known.has(one.id)) {
+          if (one.id !== this.#self.id && !this.#known.has(one.id)) {
             this.#named.pingLater(contactOf(one), now.mono);
           }
         }
@@ -321,9 +330,10 @@ export class KademliaOverlay implements Overlay {
   }
 
   #aboutMe() {
-    const { self, fingerprintHash } = this.#s;
+    const { capacity, address } = this.#self;
+    const { fingerprintHash } = this.#s;
     const { joined } = this.#hood;
-    return { capacity: self.capacity, address: self.address, fingerprintHash, joined };
+    return { capacity, address, fingerprintHash, joined };
   }
 
   /** The nearest agents that are known here: members, with their incarnations, and contacts. */
@@ -353,7 +363,7 @@ export class KademliaOverlay implements Overlay {
   /** Whether a claim of or about an agent counts. */
   #counts(card: MemberCard, now: Instant): boolean {
     const member = this.#known.get(card.id)?.card;
-    return card.id === this.#s.self.id || this.#claims.count(card, member, now.mono);
+    return card.id === this.#self.id || this.#claims.count(card, member, now.mono);
   }
 
   #see(card: MemberCard, now: Instant): void {
@@ -373,9 +383,9 @@ export class KademliaOverlay implements Overlay {
   #leaderAt(key: Key): MemberCard | null {
     const card = this.#locator.nearest(key);
     if (!card) return null;
-    const { self, identifiersOf } = this.#s;
+    const { identifiersOf } = this.#s;
     const isMine = distanceTo(key, this.#mine) < distanceTo(key, identifiersOf(card));
-    return isMine ? cardOf(self) : card;
+    return isMine ? cardOf(this.#self) : card;
   }
 
   /** A look-up does not find a member that only other agents can reach for this one. */

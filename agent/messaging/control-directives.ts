@@ -4,7 +4,7 @@
 
 import { parseHostPattern } from '../../config/values/host.ts';
 import type { ControlVerb, Directive } from '../core/protocol/messages.ts';
-import { DELAY_MS_MAX, HOST_CHARS_MAX, THREADS_MAX } from './checks/limits.ts';
+import { CAPACITY_MAX, DELAY_MS_MAX, HOST_CHARS_MAX, THREADS_MAX } from './checks/limits.ts';
 import { isDirective } from './checks/validate.ts';
 
 /** The argument that revokes a directive, in place of a value. */
@@ -17,7 +17,7 @@ export function directiveOf(verb: ControlVerb, args: readonly string[]): What | 
   const [host = '', value] = args;
   if (verb === 'pause') return { kind: 'pause', host: '', value: 1 };
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
-  if (verb === 'threads') return ofAgent(verb, host, value);
+  if (verb === 'threads' || verb === 'capacity') return ofAgent(verb, host, value);
   if (verb !== 'block' && verb !== 'delay') return `${verb} is not a directive`;
   // Directives are part of each WELCOME. With a longer pattern joining agents would refuse it.
   const isPattern = parseHostPattern(host) === host && host.length <= HOST_CHARS_MAX;
@@ -30,11 +30,14 @@ export function directiveOf(verb: ControlVerb, args: readonly string[]): What | 
 }
 
 /** A directive for one agent, or for all (`*`). */
-function ofAgent(kind: 'threads', host: string, value = ''): What | string {
-  const number = value === TAKEN_BACK ? null : /^\d{1,8}$/.test(value) ? Number(value) : Number.NaN;
+function ofAgent(kind: 'threads' | 'capacity', host: string, value = ''): What | string {
+  const isNumber = /^\d{1,8}(\.\d{1,8})?$/.test(value);
+  const number = value === TAKEN_BACK ? null : isNumber ? Number(value) : Number.NaN;
   const what = { kind, host, value: number };
-  if (isDirective({ ...what, n: 1, by: host })) return what;
-  return `not an agent with 1 to ${THREADS_MAX} threads: ${host} ${value}`;
+  const isMany = host === '*' && kind !== 'threads';
+  if (!isMany && isDirective({ ...what, n: 1, by: host })) return what;
+  const range = kind === 'threads' ? `1 to ${THREADS_MAX}` : `above 0, up to ${CAPACITY_MAX}`;
+  return `not an agent, or not ${range}: ${host} ${value}`;
 }
 
 export function directiveText(directive: Directive): string {

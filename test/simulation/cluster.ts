@@ -54,6 +54,7 @@ export class Cluster {
   readonly delayMs: number;
   readonly ipDelayMs: number;
   readonly backups: number;
+  readonly isPartial: boolean;
   /** Links of each page. */
   readonly web: Web;
   readonly leads: RobotsLeads;
@@ -95,11 +96,14 @@ export class Cluster {
     this.delayMs = options.delayMs ?? DELAY_MS;
     this.ipDelayMs = options.ipDelayMs ?? 0;
     this.backups = options.backups ?? 1;
+    this.isPartial = options.kademlia !== undefined;
   }
 
   /** Among the given agents, the preference list of a host, owner first. */
   order(host: string, ids: readonly AgentId[]): readonly AgentId[] {
-    const members = ids.map((id) => ({ id, capacity: this.#settings(id).capacity }));
+    const isUp = (id: AgentId) => this.agents.get(id)?.alive;
+    const of = (id: AgentId) => (isUp(id) ? this.snapshot(id) : this.#settings(id));
+    const members = ids.map((id) => ({ id, capacity: of(id).capacity }));
     const { kademlia } = this.#o;
     return (kademlia ? listsOf(members, kademlia) : new Ring(members, points)).order(host);
   }
@@ -127,10 +131,6 @@ export class Cluster {
     const agent = justStarted(id, parts);
     this.agents.set(id, agent);
     this.#input(agent, () => agent.core.start(this.instant(id)));
-  }
-
-  get isPartial(): boolean {
-    return this.#o.kademlia !== undefined;
   }
 
   startAll(): void {

@@ -242,6 +242,7 @@ const FAULTS: Readonly<Record<Kind, readonly Fault[]>> = {
   cuts: [setClock, slowRows, leave],
   storms: [crash, crash, crash, aimed, aimed, stall, slowRows],
   budgets: ALL,
+  shares: ALL,
   waits: [reweigh, reweigh, reweigh, reweigh, leave, setClock, crash, stall, slowRows],
 };
 

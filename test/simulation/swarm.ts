@@ -30,6 +30,7 @@ import {
 } from './plan.ts';
 import { HEARTBEAT_MS, THREADS } from './process.ts';
 import { disobeyed } from './robots-web.ts';
+import { planShares } from './shares.ts';
 import { planStranger, STRANGER } from './strangers.ts';
 
 /** After the faults all living agents must end within this time: some forty timeouts. */
@@ -64,6 +65,7 @@ export function runSwarm(seed: number, kind: Kind, overlay: OverlayName = 'ring'
   startAgents(plan);
   planFaults(plan);
   planRefresh(plan, seed);
+  planShares(plan, seed);
   const believed = planStranger(plan, seed);
   for (let i = 0; i < PROBES; i++) {
     const at = EPOCH + plan.random.between(500, SPAN_MS * 1.3);

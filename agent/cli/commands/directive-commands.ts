@@ -1,4 +1,4 @@
-// `ubiring pause`, `resume`, `block`, `delay` and `threads`: directives to the whole running cluster. One
+// `ubiring pause`, `resume`, `block`, `delay`, `capacity` and `threads`: directives to the whole running cluster. One
 // agent stores the directive and forwards it, and the result of each agent is printed. An agent
 // that was not reached obeys as soon as it hears from another one, and a new agent before its first
 // request; the command exits with 1 if an agent was not reached. If no agent runs, a directive can
@@ -83,6 +83,16 @@ export async function threads(
   flags: DirectiveFlags,
 ): Promise<ExitCode> {
   return giveOfAgent(file, 'threads', agent === ALL_AGENTS ? '*' : agent, number, flags);
+}
+
+/** Sets the relative share of the hosts of an agent; `default` restores that of the config. */
+export async function capacity(
+  file: string,
+  agent: string,
+  number: string,
+  flags: DirectiveFlags,
+): Promise<ExitCode> {
+  return giveOfAgent(file, 'capacity', agent, number, flags);
 }
 
 async function giveOfAgent(

@@ -68,6 +68,7 @@ const id = text(ID_CHARS_MAX, 1);
 const reason = text(URL_CHARS_MAX);
 const numbers = [
   ...['openRequests', 'queued', 'outbox', 'unsettled', 'unanswered', 'copyLag', 'hosts', 'threads'],
+  'capacity',
   ...['hostsAwaitingRobots', 'pages', 'pagesPerSecond', 'loopDelayMs', 'rssBytes', 'uptimeMs'],
 ];
 

@@ -247,12 +247,15 @@ function columnsOf(titles: readonly string[], numbers: readonly string[]): Table
   ];
 }
 
+/** The capacities are shown if one is not 1. */
 function crawlTable(agents: readonly AgentStatus[]): string {
+  const isEven = agents.every(({ capacity }) => capacity === 1);
   const rowOf = (id: string, state: string, of: readonly AgentStatus[]) => {
     const sum = (one: (agent: AgentStatus) => number) => of.reduce((s, a) => s + one(a), 0);
     return [
       id,
       state,
+      ...(isEven ? [] : [String(sum((a) => a.capacity))]),
       count(sum((a) => a.hosts)),
       count(sum((a) => a.pages)),
       count(sum((a) => a.queued)),
@@ -263,7 +266,9 @@ function crawlTable(agents: readonly AgentStatus[]): string {
   const rows = agents.map((agent) => {
     return [...rowOf(agent.id, stateOf(agent), [agent]), durationText(agent.uptimeMs)];
   });
-  const columns = columnsOf(['agent', 'state'], ['hosts', 'pages', 'queue', 'open', 'rate', 'up']);
+  const share = isEven ? [] : ['capacity'];
+  const numbers = [...share, 'hosts', 'pages', 'queue', 'open', 'rate', 'up'];
+  const columns = columnsOf(['agent', 'state'], numbers);
   return renderTable(columns, agents.length > 1 ? [...rows, rowOf('all', '', agents)] : rows);
 }
 

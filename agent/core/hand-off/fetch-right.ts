@@ -68,6 +68,8 @@ export class FetchRight implements Part {
   #startAt = 0;
   /** No new requests: this agent is leaving or stopping. */
   closed = false;
+  /** No new requests for now: this agent is about to take another incarnation. */
+  suspended = false;
 
   constructor(
     settings: CoreSettings,
@@ -90,9 +92,9 @@ export class FetchRight implements Part {
     this.memberRemoved(now.mono);
   }
 
-  /** No request may start: this agent has not joined, or is leaving or stopping. */
+  /** No request may start: this agent has not joined, is leaving or stopping, or is suspended. */
   get isShut(): boolean {
-    return !this.#view.joined || this.closed;
+    return !this.#view.joined || this.closed || this.suspended;
   }
 
   /** A removed or reborn agent may just have requested a host that seems never fetched here. */

@@ -105,7 +105,7 @@ export class Membership {
   reset(now: Instant): void {
     for (const m of this.#p.view.members()) this.#p.detector.forget(m.card.id);
     this.#p.view.clear();
-    this.#p.overlay.reset(now);
+    this.#p.overlay.reset(this.#p.settings.capacity, now);
     this.suspects.clear();
     this.#longRemoved.clear();
     this.#p.lease.reset();

@@ -125,7 +125,7 @@ export interface Overlay {
   /** An agent that was greeted has no room for another member yet. */
   postponed(id: AgentId, now: Instant): void;
   /** A new incarnation begins, without members. */
-  reset(now: Instant): void;
+  reset(capacity: number, now: Instant): void;
   /** This agent has joined. */
   joined(): void;
   /** This agent leaves. */

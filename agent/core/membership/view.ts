@@ -12,7 +12,7 @@ import type {
   News,
 } from '../protocol/messages.ts';
 import type { PagesState } from '../protocol/overlay-messages.ts';
-import type { BuildAssignment, CoreSettings } from '../protocol/settings.ts';
+import type { CoreSettings } from '../protocol/settings.ts';
 
 /** The part of a member's latest heartbeat that decides on completion and on relays. */
 export interface LastHeartbeat {
@@ -73,9 +73,7 @@ export interface Member {
 export class View {
   readonly me: AgentId;
   readonly #members = new Map<AgentId, Member>();
-  readonly #build: BuildAssignment;
-  readonly #capacity: number;
-  readonly #digest: (text: string) => string;
+  readonly #settings: Pick<CoreSettings, 'capacity' | 'build' | 'digest'>;
   /** This agent has joined (PROTOCOL rule 5). */
   joined = false;
   #placing = true;
@@ -83,9 +81,7 @@ export class View {
 
   constructor(settings: Pick<CoreSettings, 'id' | 'capacity' | 'build' | 'digest'>) {
     this.me = settings.id;
-    this.#capacity = settings.capacity;
-    this.#build = settings.build;
-    this.#digest = settings.digest;
+    this.#settings = settings;
   }
 
   get size(): number {
@@ -198,11 +194,11 @@ export class View {
   assignment(): Assignment {
     if (this.#assignment) return this.#assignment;
     const placed: RingMember[] = [];
-    if (this.#placing) placed.push({ id: this.me, capacity: this.#capacity });
+    if (this.#placing) placed.push({ id: this.me, capacity: this.#settings.capacity });
     for (const m of this.#members.values()) {
       if (!m.leaving) placed.push({ id: m.card.id, capacity: m.card.capacity });
     }
-    this.#assignment = this.#build(placed);
+    this.#assignment = this.#settings.build(placed);
     return this.#assignment;
   }
 
@@ -210,6 +206,6 @@ export class View {
   hash(myInc: Incarnation): string {
     const names = [`${this.me}.${myInc}`];
     for (const m of this.#members.values()) names.push(`${m.card.id}.${m.card.inc}`);
-    return this.#digest(names.sort().join(' '));
+    return this.#settings.digest(names.sort().join(' '));
   }
 }

@@ -1,5 +1,5 @@
 // The directives of the operator for the whole cluster: pause, blocked hosts, delays of hosts,
-// refreshes, and the threads of agents. Every agent stores all of them. Each directive is a register that the later write wins
+// refreshes, and the threads and capacities of agents. Every agent stores all of them. Each directive is a register that the later write wins
 // (by number, then by issuer), so agents may merge them in any sequence and any number of times.
 // Heartbeats contain a digest; agents whose digests differ send each other all directives.
 
@@ -29,7 +29,14 @@ export const DIRECTIVES_MAX = 2000;
  */
 const NUMBER_AHEAD_MAX = 7 * 24 * 3600;
 /** Every agent drops excess directives from the end of this list of kinds. */
-const RANKS: readonly Directive['kind'][] = ['pause', 'refresh', 'threads', 'block', 'delay'];
+const RANKS: readonly Directive['kind'][] = [
+  'pause',
+  'refresh',
+  'capacity',
+  'threads',
+  'block',
+  'delay',
+];
 
 /** The result of merging the directives of one message. */
 interface Merged {
@@ -98,6 +105,11 @@ export class Directives {
   /** The number of threads of this agent: from a directive for it, else for all; null: from the config. */
   get threads(): number | null {
     return this.#value('threads', this.#me) ?? this.#value('threads', '*');
+  }
+
+  /** The capacity of this agent; null: from the config. */
+  get capacity(): number | null {
+    return this.#value('capacity', this.#me);
   }
 
   /** The wider directive that applies to the hosts of a revoked one; undefined: none. */
@@ -249,7 +261,7 @@ export function isOfHosts({ kind }: Pick<Directive, 'kind'>): boolean {
 
 /** Whether the directive names an agent, or all with `*`. */
 export function isOfAgents({ kind }: Pick<Directive, 'kind'>): boolean {
-  return kind === 'threads';
+  return kind === 'threads' || kind === 'capacity';
 }
 
 export function registerOf({ kind, host }: Pick<Directive, 'kind' | 'host'>): string {

@@ -211,11 +211,11 @@ export interface RowsItem {
  * A directive of the operator for the whole cluster. It holds until a later one with the same kind
  * and host. `value` is null if it is revoked, else: `pause` (host '') and `block`: 1; `delay`:
  * milliseconds; `refresh` (host ''): the round, which is also its number: the highest wins;
- * `threads`: of the agent.
+ * `threads` and `capacity`: of the agent.
  */
 export interface Directive {
-  readonly kind: 'pause' | 'block' | 'delay' | 'refresh' | 'threads';
-  /** A pattern as in `scope.hosts`; of `threads`: an agent, or `*` for all. */
+  readonly kind: 'pause' | 'block' | 'delay' | 'refresh' | 'capacity' | 'threads';
+  /** A pattern as in `scope.hosts`, or an agent; of `threads` also `*` for all. */
   readonly host: string;
   readonly value: number | null;
   /** Higher than the number of any directive that its issuer knew. */

@@ -38,7 +38,8 @@ const SILENT_TIMEOUTS = 2.5;
 /** All times are monotonic and must not fall. */
 export class RoutingTable {
   readonly #o: RoutingTableOptions;
-  readonly #own: readonly Key[];
+  #self: Contact;
+  #own: readonly Key[];
   /**
    * In the order of their regions. A split adds one. Bound: 160 for each own identifier, and one;
    * about log2(agents / bucketSize) for each in practice.
@@ -59,13 +60,20 @@ export class RoutingTable {
   /** Every region is due for a refresh, except where own identifiers are looked up first. */
   constructor(options: RoutingTableOptions) {
     this.#o = options;
+    this.#self = options.self;
     this.#own = options.identifiersOf(options.self);
     this.#buckets = [new Bucket(prefixOf(0n, 0), options.bucketSize, Number.NEGATIVE_INFINITY)];
   }
 
+  /** This agent has another capacity. The look-ups of its identifiers fill the buckets near them. */
+  becomes(self: Contact): void {
+    this.#self = self;
+    this.#own = this.#o.identifiersOf(self);
+  }
+
   /** A message of the agent itself has arrived: a request, or an answer to one, also to a ping. */
   seen(contact: Contact, now: number): void {
-    if (contact.id === this.#o.self.id) return;
+    if (contact.id === this.#self.id) return;
     const known = this.#agents.get(contact.id);
     if (known !== undefined && known.contact.capacity !== contact.capacity) {
       // It has other identifiers now.
@@ -210,10 +218,10 @@ export class RoutingTable {
     const mine = distanceTo(key, this.#own);
     const after = agents.findIndex(({ contact, identifiers }) => {
       const distance = distanceTo(key, identifiers);
-      return distance === mine ? contact.id > this.#o.self.id : distance > mine;
+      return distance === mine ? contact.id > this.#self.id : distance > mine;
     });
     const contacts = agents.map(({ contact }) => contact);
-    contacts.splice(after < 0 ? contacts.length : after, 0, this.#o.self);
+    contacts.splice(after < 0 ? contacts.length : after, 0, this.#self);
     return contacts.slice(0, count);
   }
 

@@ -119,6 +119,7 @@ const verbs: Readonly<Record<ControlVerb, true>> = {
   resume: true,
   block: true,
   delay: true,
+  capacity: true,
   threads: true,
   order: true,
   seed: true,
@@ -128,7 +129,7 @@ const verbs: Readonly<Record<ControlVerb, true>> = {
 const round = natural(DIRECTIVE_NUMBER_MAX);
 const anyNumber: Check = (value) => (typeof value === 'number' ? null : ': not a number');
 const directive = shape<Directive>({
-  kind: oneOf(['pause', 'block', 'delay', 'refresh', 'threads']),
+  kind: oneOf(['pause', 'block', 'delay', 'refresh', 'capacity', 'threads']),
   host: text(HOST_CHARS_MAX),
   value: nullable(anyNumber),
   n: natural(DIRECTIVE_NUMBER_MAX),
@@ -138,6 +139,7 @@ const delayMs = natural(DELAY_MS_MAX);
 const valueChecks: Readonly<Record<Directive['kind'], Check>> = {
   ...{ pause: delayMs, block: delayMs, delay: delayMs, refresh: round },
   threads: natural(THREADS_MAX, 1),
+  capacity,
 };
 const order: Check = (value, inc) => {
   const wrong = directive(value, inc);

@@ -29,6 +29,7 @@ export function agentStatus(part: Partial<AgentStatus>): AgentStatus {
     recent: [],
     openRequests: 0,
     threads: 1,
+    capacity: 1,
     pagesPerSecond: 0,
     loopDelayMs: 0,
     rssBytes: 0,

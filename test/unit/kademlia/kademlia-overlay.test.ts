@@ -37,7 +37,7 @@ function overlayOf(members: readonly string[] = [], more: Partial<KademliaSettin
     ...{ bucketSize: 20, concurrency: 3, neighbourhood: 2, backups: 0, random: () => 0.5 },
     ...{ heartbeatMs, suspectAfterMs, countsPages: false, ...more },
   });
-  overlay.reset();
+  overlay.reset(self.capacity);
   for (const id of members) overlay.added(watched(id), ZERO);
   const told = (from: string, answer: Partial<RegionTold> = {}) =>
     overlay.onRegion(

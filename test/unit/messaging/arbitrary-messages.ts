@@ -135,9 +135,9 @@ const rowEvent: fc.Arbitrary<RowEvent> = fc.oneof(
 
 const orders = fc.array(
   fc.record({
-    kind: fc.constantFrom('pause', 'block', 'delay', 'refresh', 'threads'),
+    kind: fc.constantFrom('pause', 'block', 'delay', 'refresh', 'capacity', 'threads'),
     host: fc.string({ maxLength: 300 }),
-    value: fc.option(fc.integer({ min: 1, max: 4096 })),
+    value: fc.option(fc.integer({ min: 1, max: 1000 })),
     n: fc.nat(),
     by: id,
   }),

@@ -21,6 +21,8 @@ test('control: commands are translated into directives', () => {
   const threads = { kind: 'threads', host: 'a1' };
   assert.deepEqual(directiveOf('threads', ['a1', '4096']), { ...threads, value: 4096 });
   assert.deepEqual(directiveOf('threads', ['a1', TAKEN_BACK]), { ...threads, value: null });
+  const capacity = { kind: 'capacity', host: 'a1', value: 0.25 };
+  assert.deepEqual(directiveOf('capacity', ['a1', '0.25']), capacity);
 });
 
 test('control: invalid directives are refused with a text', () => {
@@ -39,6 +41,10 @@ test('control: invalid directives are refused with a text', () => {
     ['threads', ['a1', '4097']],
     ['threads', ['a 1', '4']],
     ['threads', ['', '4']],
+    ['threads', ['a1', '4.5']],
+    ['capacity', ['a1', '0']],
+    ['capacity', ['a1', '1001']],
+    ['capacity', ['*', '2']],
     ['status', []],
   ];
   for (const [verb, args] of wrong) {
@@ -58,6 +64,7 @@ test('control: only a stamped directive is accepted as text', () => {
     directiveText({ ...order, n: -1 }),
     directiveText({ ...order, n: 2 ** 50 }),
     directiveText({ ...order, value: 0.5 }),
+    directiveText({ ...order, kind: 'capacity', value: 0 }),
     JSON.stringify({ ...order, more: 1 }),
     JSON.stringify({ ...order, kind: 'stop' }),
   ];

@@ -93,6 +93,15 @@ describe('directives: meaning', () => {
     assert.equal(a.threads, null);
   });
 
+  it('directives: a capacity is that of the agent that it names', () => {
+    const [a, b] = [agent('a1'), agent('a2')];
+    const given = a.give({ kind: 'capacity', host: 'a2', value: 0.5 }, 0);
+    b.merge([given!], 0, 0);
+    assert.deepEqual([a.capacity, b.capacity], [null, 0.5]);
+    b.give({ kind: 'capacity', host: 'a2', value: null }, 0);
+    assert.equal(b.capacity, null);
+  });
+
   it('directives: patterns match hosts as in the config, and the most specific one wins', () => {
     const a = agent();
     const give = (kind: 'block' | 'delay', host: string, value: number | null) =>

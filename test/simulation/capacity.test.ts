@@ -1,0 +1,78 @@
+// Directives that change the share of an agent while it runs. Hosts move as the preference lists say,
+// no page is requested twice, and an agent that was down obeys after its start.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { twice } from '../checkers/coverage.ts';
+import { crawling, endCodes, rejoinsOf } from './case-kit.ts';
+import { type Cluster, SUSPECT_MS } from './cluster.ts';
+import { give, type What } from './orders-stage.ts';
+
+const IDS = ['a1', 'a2', 'a3'];
+const capacity = (host: string, value: number | null): What => ({ kind: 'capacity', host, value });
+
+function ownedBy(c: Cluster, id: string): number {
+  const sql = 'SELECT count(*) FROM hosts';
+  return c.disks.get(id)!.db.prepare<[], number>(sql).pluck().get()!;
+}
+
+/** Runs until all agents have joined and no host is being handed over. */
+function untilSettled(c: Cluster, has: (id: string) => boolean): void {
+  c.runUntil('the hosts have moved', () => {
+    const all = c.living().map(({ id }) => c.snapshot(id));
+    const isStill = ({ given, owed, awaited }: (typeof all)[0]['handOff']) =>
+      given + owed + awaited === 0;
+    return all.every(({ id, joined, handOff }) => joined && isStill(handOff) && has(id));
+  });
+}
+
+describe('the capacity of a running agent', () => {
+  it('capacity: hosts move to an agent with a higher one, and back, without a second request', () => {
+    const c = crawling(IDS);
+    const before = ownedBy(c, 'a1');
+    give(c, 'a2', capacity('a1', 6));
+    untilSettled(c, (id) => id !== 'a1' || c.snapshot(id).capacity === 6);
+    assert.deepEqual(rejoinsOf(c, 'a1'), ['capacity']);
+    const between = ownedBy(c, 'a1');
+    assert.ok(between > 1.5 * before, `${before} and then ${between} hosts`);
+    give(c, 'a1', capacity('a1', null));
+    untilSettled(c, (id) => c.snapshot(id).capacity === 1);
+    assert.ok(ownedBy(c, 'a1') < between / 1.5);
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(twice(c.log), []);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('capacity: an agent that was down when it was given takes it after its start, and keeps it', () => {
+    const c = crawling(IDS);
+    c.kill('a3');
+    c.runUntil('a3 is removed', () => c.snapshot('a1').members.length === 1, 5 * SUSPECT_MS);
+    give(c, 'a1', capacity('a3', 5));
+    for (const _ of [1, 2]) {
+      c.start('a3');
+      untilSettled(c, (id) => id !== 'a3' || c.snapshot(id).capacity === 5);
+      const seen = c.snapshot('a2').members.find(({ id }) => id === 'a3');
+      assert.equal(seen?.capacity, 5);
+      c.kill('a3');
+    }
+    c.start('a3');
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('capacity: an agent finishes its open requests before it joins again', () => {
+    const c = crawling(IDS, { requestMs: () => 400 });
+    c.runUntil('a1 has open requests', () => c.snapshot('a1').openRequests > 0);
+    give(c, 'a1', capacity('a1', 3));
+    const since = c.now;
+    c.runUntil('a1 has joined again', () => c.snapshot('a1').capacity === 3);
+    const open = c.log.filter(({ by, start, end }) => by === 'a1' && start <= since && end > since);
+    assert.ok(open.length > 0);
+    assert.ok(open.every(({ whole, end }) => whole && end <= c.now));
+    c.runToEnd();
+    assert.deepEqual(twice(c.log), []);
+  });
+});
