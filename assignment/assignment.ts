@@ -5,7 +5,10 @@
 export interface RingMember {
   /** Unique in the cluster; ties are broken by its UTF-16 code units. */
   readonly id: string;
-  /** Positive weight: an agent with 2 gets about twice the hosts of an agent with 1. */
+  /**
+   * Weight: an agent with 2 gets about twice the hosts of an agent with 1. On the ring, an agent with
+   * 0 is last in all lists.
+   */
   readonly capacity: number;
 }
 

@@ -1,6 +1,9 @@
 // Consistent hashing as in UbiCrawler. Each agent has many points on a circle, and each host has one
 // place. The agent with the nearest point, in either direction, owns the host. Adding or removing
 // an agent does not move the points of the others, which gives contravariance.
+//
+// An agent of capacity 0 has no points. It is at the end of all lists, so it owns no host, and is a
+// backup only if there are too few others. If all agents have capacity 0, all lists are empty.
 
 import { type Arc, type Assignment, type RingMember, sharesOf } from './assignment.ts';
 import { buildCircle, type Circle, firstAtOrAfter } from './circle.ts';
@@ -13,20 +16,31 @@ const circumference = 2 ** 64;
 /** Immutable, except for its cache. */
 export class Ring implements Assignment {
   readonly #circle: Circle;
+  /** The agents of capacity 0, as if it were 1; null: there are none. */
+  readonly #last: Ring | null;
   readonly #options: RingOptions;
   readonly #recent = new RecentOrders();
 
   /** The parameters and errors are those of `buildCircle`. */
   constructor(members: readonly RingMember[], options: RingOptions) {
     this.#options = options;
-    this.#circle = buildCircle(members, options);
+    const last = members.filter(({ capacity }) => capacity === 0);
+    const others = last.length === 0 ? members : members.filter((member) => !last.includes(member));
+    this.#circle = buildCircle(others, options);
+    this.#last = last.length === 0 ? null : new Ring(last.map(withPoints), options);
   }
 
   owner(host: string): string | undefined {
     return this.#recent.first(host, 1, this.#nearest)[0];
   }
 
-  order(host: string, count = this.#circle.ids.length): readonly string[] {
+  order(host: string, count = Infinity): readonly string[] {
+    const placed = this.#placed(host, count);
+    if (!this.#last || placed.length === 0 || placed.length >= count) return placed;
+    return [...placed, ...this.#last.order(host, count - placed.length)];
+  }
+
+  #placed(host: string, count: number): readonly string[] {
     const wanted = Math.max(0, Math.min(count, this.#circle.ids.length));
     const order = this.#recent.first(host, wanted, this.#nearest);
     return order.length === wanted ? order : order.slice(0, wanted);
@@ -34,7 +48,7 @@ export class Ring implements Assignment {
 
   /** The fraction of the circle that each agent owns. The sum is 1. */
   shares(): Map<string, number> {
-    return sharesOf(this.#circle.ids, this.arcs());
+    return sharesOf(this.#ids, this.arcs());
   }
 
   /** The arcs in the order of the circle, from the first point upwards. */
@@ -61,12 +75,17 @@ export class Ring implements Assignment {
 
   /** Number of points of each agent. */
   pointCounts(): Map<string, number> {
-    const counts = new Map<string, number>(this.#circle.ids.map((id) => [id, 0]));
+    const counts = new Map<string, number>(this.#ids.map((id) => [id, 0]));
     for (const agent of this.#circle.agents) {
       const id = this.#circle.ids[agent]!;
       counts.set(id, counts.get(id)! + 1);
     }
     return counts;
+  }
+
+  /** All agents, those without points last. */
+  get #ids(): readonly string[] {
+    return [...this.#circle.ids, ...(this.#last ? this.#last.#circle.ids : [])];
   }
 
   readonly #nearest = (host: string, count: number): string[] => {
@@ -75,6 +94,10 @@ export class Ring implements Assignment {
     // A search for more agents than there are would visit every point.
     return nearestAgents(this.#circle, place, Math.min(count, ids.length)).map((n) => ids[n]!);
   };
+}
+
+function withPoints({ id }: RingMember): RingMember {
+  return { id, capacity: 1 };
 }
 
 /**

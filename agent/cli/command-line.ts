@@ -300,8 +300,15 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
     .argument('[ms]', 'from the end of a request to the start of the next: milliseconds, or 2s')
     .option('--off', "undo a delay: the config's delay applies again")
     .action(action(async () => (await load()).delay));
+  const agentArgument = ['<agent>', 'an identifier'] as const;
+  command(root, 'drain', 'an agent hands over its hosts and takes no others, but stays a member')
+    .argument(...agentArgument)
+    .action(action(async () => (await load()).drain));
+  command(root, 'undrain', 'a drained agent takes hosts again')
+    .argument(...agentArgument)
+    .action(action(async () => (await load()).undrain));
   command(root, 'capacity', 'change the share of the hosts of an agent while it runs')
-    .argument('<agent>', 'an identifier')
+    .argument(...agentArgument)
     .argument('<number>', 'relative share, above 0, up to 1000; or default: as in the config')
     .action(action(async () => (await load()).capacity));
   command(root, 'threads', 'change the number of threads of an agent while it runs')

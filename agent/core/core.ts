@@ -486,7 +486,7 @@ export class Core {
   #isIdle(): boolean {
     const { view, directives, shutdown } = this.#p;
     const isCrawling = shutdown.state === 'crawling' || shutdown.state === 'complete';
-    if (!view.joined || !isCrawling || directives.paused) return false;
+    if (!view.joined || !view.hasOwners || !isCrawling || directives.paused) return false;
     return this.#parts.every((part) => part.isQuiet !== false);
   }
 

@@ -17,6 +17,8 @@ export function directiveOf(verb: ControlVerb, args: readonly string[]): What | 
   const [host = '', value] = args;
   if (verb === 'pause') return { kind: 'pause', host: '', value: 1 };
   if (verb === 'resume') return { kind: 'pause', host: '', value: null };
+  if (verb === 'drain') return ofAgent(verb, host, '1');
+  if (verb === 'undrain') return ofAgent('drain', host, TAKEN_BACK);
   if (verb === 'threads' || verb === 'capacity') return ofAgent(verb, host, value);
   if (verb !== 'block' && verb !== 'delay') return `${verb} is not a directive`;
   // Directives are part of each WELCOME. With a longer pattern joining agents would refuse it.
@@ -30,12 +32,13 @@ export function directiveOf(verb: ControlVerb, args: readonly string[]): What | 
 }
 
 /** A directive for one agent, or for all (`*`). */
-function ofAgent(kind: 'threads' | 'capacity', host: string, value = ''): What | string {
+function ofAgent(kind: 'drain' | 'capacity' | 'threads', host: string, value = ''): What | string {
   const isNumber = /^\d{1,8}(\.\d{1,8})?$/.test(value);
   const number = value === TAKEN_BACK ? null : isNumber ? Number(value) : Number.NaN;
   const what = { kind, host, value: number };
   const isMany = host === '*' && kind !== 'threads';
   if (!isMany && isDirective({ ...what, n: 1, by: host })) return what;
+  if (kind === 'drain') return `not an agent: ${host}`;
   const range = kind === 'threads' ? `1 to ${THREADS_MAX}` : `above 0, up to ${CAPACITY_MAX}`;
   return `not an agent, or not ${range}: ${host} ${value}`;
 }

@@ -212,6 +212,14 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'agent/core/operator/operator.ts: the crawl is complete: add the URL to the seeds',
     by: ['test/operations/agent-situations.ts', 'a seed is added to a crawl that does not run'],
   },
+  {
+    says: 'is the last agent that takes hosts: undrain or start another one first',
+    by: ['test/integration/slow/drain.test.ts', 'hosts move with capacity, drain and undrain'],
+  },
+  {
+    says: 'all agents in view are drained; bring one back (ubiring undrain CONFIG ID)',
+    by: ['test/simulation/capacity.test.ts', 'drain: if all others die, the crawl waits'],
+  },
   ...(
     [
       ['cluster-watch.ts: start them, and the crawl continues', 'a launch serves the state'],

@@ -166,3 +166,28 @@ test('ring: the reported shares equal the fractions of hosts owned', () => {
   // Four standard deviations of a binomial share of one half.
   for (const [id, share] of ring.shares()) assert.ok(Math.abs(met.get(id)! - share) < 0.01, id);
 });
+
+test('ring: agents of capacity 0 are last in all lists, and removing them moves nothing', () => {
+  const drained = fc.uniqueArray(fc.integer({ min: 0, max: 8 }), { maxLength: 8 });
+  fc.assert(
+    fc.property(members, replicas, drained, (of, count, which) => {
+      const options = { replicas: count, sha256 };
+      const mixed = of.map((one, i) => (which.includes(i) ? { ...one, capacity: 0 } : one));
+      const placed = mixed.filter(({ capacity }) => capacity > 0);
+      const [all, some] = [new Ring(mixed, options), new Ring(placed, options)];
+      for (const host of hosts.slice(0, 20)) {
+        assert.equal(all.owner(host), some.owner(host));
+        const order = all.order(host);
+        assert.deepEqual(order.slice(0, placed.length), some.order(host));
+        assert.equal(new Set(order).size, placed.length === 0 ? 0 : of.length);
+        assert.deepEqual(all.order(host, 2), order.slice(0, 2));
+        const without = mixed.filter(({ id }) => id !== order.at(-1));
+        assert.deepEqual(new Ring(without, options).order(host), order.slice(0, -1));
+      }
+      for (const { id, capacity } of mixed) {
+        if (capacity === 0)
+          assert.deepEqual([all.shares().get(id), all.pointCounts().get(id)], [0, 0]);
+      }
+    }),
+  );
+});

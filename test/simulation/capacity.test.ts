@@ -9,6 +9,7 @@ import { type Cluster, SUSPECT_MS } from './cluster.ts';
 import { give, type What } from './orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3'];
+const drain = (host: string, value: number | null = 1): What => ({ kind: 'drain', host, value });
 const capacity = (host: string, value: number | null): What => ({ kind: 'capacity', host, value });
 
 function ownedBy(c: Cluster, id: string): number {
@@ -74,5 +75,89 @@ describe('the capacity of a running agent', () => {
     assert.ok(open.every(({ whole, end }) => whole && end <= c.now));
     c.runToEnd();
     assert.deepEqual(twice(c.log), []);
+  });
+});
+
+describe('a drained agent', () => {
+  it('drain: hands over all hosts, sends no requests, and takes hosts again after undrain', () => {
+    const c = crawling(IDS);
+    give(c, 'a2', drain('a1'));
+    untilSettled(c, (id) => id !== 'a1' || c.snapshot(id).capacity === 0);
+    assert.equal(ownedBy(c, 'a1'), 0);
+    assert.equal(c.snapshot('a2').members.length, 2);
+    const since = c.now;
+    c.run(3 * SUSPECT_MS);
+    assert.equal(c.log.filter(({ by, start }) => by === 'a1' && start > since).length, 0);
+    give(c, 'a3', drain('a1', null));
+    untilSettled(c, (id) => c.snapshot(id).capacity === 1);
+    assert.ok(ownedBy(c, 'a1') > 0);
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(twice(c.log), []);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('drain: the crawl completes while agents are drained', () => {
+    const c = crawling(IDS);
+    give(c, 'a1', drain('a1'));
+    give(c, 'a1', drain('a2'));
+    c.runToEnd();
+    assert.deepEqual(endCodes(c), [0, 0, 0]);
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(twice(c.log), []);
+  });
+
+  it('drain: holds for an agent that was down, and for one that restarts', () => {
+    const c = crawling(IDS);
+    c.kill('a3');
+    c.runUntil('a3 is removed', () => c.snapshot('a1').members.length === 1, 5 * SUSPECT_MS);
+    give(c, 'a1', drain('a3'));
+    for (const _ of [1, 2]) {
+      c.start('a3');
+      const since = c.now;
+      untilSettled(c, (id) => id !== 'a3' || c.snapshot(id).capacity === 0);
+      c.run(SUSPECT_MS);
+      assert.equal(ownedBy(c, 'a3'), 0);
+      assert.deepEqual(
+        c.log.filter(({ by, start }) => by === 'a3' && start > since),
+        [],
+      );
+      c.kill('a3');
+    }
+    c.start('a3');
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('drain: of the last agent is refused, whether it is asked itself or another', () => {
+    const c = crawling(['a1', 'a2']);
+    assert.equal(give(c, 'a1', drain('a2'))[0]?.ok, true);
+    c.runUntil('a2 is drained', () => c.snapshot('a2').capacity === 0);
+    for (const by of ['a1', 'a2']) {
+      const [told] = give(c, by, drain('a1'));
+      assert.ok(told && !told.ok && /a1 is the last agent that takes hosts/.test(told.why), by);
+    }
+    const [unknown] = give(c, 'a1', drain('a9'));
+    assert.ok(unknown && !unknown.ok && /no agent has the identifier a9/.test(unknown.why));
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+  });
+
+  it('drain: if all others die, the crawl waits and does not complete; the copies are complete', () => {
+    const c = crawling(['a1', 'a2']);
+    give(c, 'a1', drain('a2'));
+    untilSettled(c, (id) => id !== 'a2' || c.snapshot(id).capacity === 0);
+    c.run(SUSPECT_MS);
+    c.kill('a1');
+    c.wipe('a1');
+    c.run(20 * SUSPECT_MS);
+    assert.equal(c.snapshot('a2').lifecycle, 'crawling');
+    assert.match(c.snapshot('a2').waits ?? '', /all agents in view are drained/);
+    give(c, 'a2', drain('a2', null));
+    c.runToEnd();
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(c.impolite(), []);
   });
 });

@@ -34,8 +34,10 @@ const TWO_LEAVE_MS = 1500;
 function tryLeave({ cluster, away, down }: Plan, id: AgentId): boolean {
   const agent = cluster.agents.get(id);
   if (!agent?.alive || down.has(id)) return false;
-  const { joined, lifecycle } = cluster.snapshot(id);
+  const { joined, lifecycle, members } = cluster.snapshot(id);
   if (!joined || lifecycle !== 'crawling') return false;
+  // It could hand over nothing to drained agents alone.
+  if (members.length > 0 && members.every(({ capacity }) => capacity === 0)) return false;
   away.add(id);
   agent.core.leave(cluster.instant(id));
   return true;

@@ -22,7 +22,7 @@ import { SLICE_UNITS } from './work.ts';
  * for the whole crawl. `storms`: up to thirty agents and occasional crashes. `budgets`: `faults` on
  * hosts that share addresses, some with a page limit. `waits`: delays so long that hosts move away
  * and back within one, and servers that fail to serve their robots.txt at first; some crawls have
- * no copies. `shares`: `faults`, and directives that change capacities and threads (`shares.ts`).
+ * no copies. `shares`: `faults`, and directives that drain agents or change capacities and threads (`shares.ts`).
  */
 export const KINDS = [
   'calm',

@@ -1,9 +1,9 @@
 // Directives about single agents in the swarm (kind `shares`), given to random agents under faults:
-// the capacity of an agent and the number of its threads. They have their own random source, so that
-// no other plan changes.
+// the capacity of an agent, the number of its threads, and on the ring that it is drained. They have
+// their own random source, so that no other plan changes.
 
 import type { AgentId, Directive } from '../../agent/core/protocol/messages.ts';
-import { EPOCH } from './cluster.ts';
+import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { anyEnded, isUp, type Plan, SPAN_MS } from './plan.ts';
 import { Random } from './random.ts';
 
@@ -12,8 +12,9 @@ type What = Pick<Directive, 'kind' | 'host' | 'value'>;
 export function planShares(plan: Plan, seed: number): void {
   if (plan.kind !== 'shares') return;
   const random = new Random(seed * 314_159 + 11);
+  const drained = random.pick(plan.ids);
   for (let i = random.whole(1, 6); i > 0; i--) {
-    const what = drawDirective(random, plan.ids);
+    const what = drawDirective(random, plan.ids, plan.cluster.isPartial ? null : drained);
     const by = random.pick(plan.ids);
     plan.cluster.at(EPOCH + random.between(300, SPAN_MS * 1.1), () => {
       if (!anyEnded(plan) && isUp(plan, by)) give(plan, by, what);
@@ -21,13 +22,35 @@ export function planShares(plan: Plan, seed: number): void {
   }
 }
 
-function drawDirective(random: Random, ids: readonly AgentId[]): What {
+/** @param drained - an agent that is drained more often than others; null: none may be */
+function drawDirective(random: Random, ids: readonly AgentId[], drained: AgentId | null): What {
   const host = random.pick(ids);
+  if (drained !== null && random.chance(0.5)) {
+    const isBack = random.chance(0.3);
+    return {
+      kind: 'drain',
+      host: random.chance(0.5) ? drained : host,
+      value: isBack ? null : 1,
+    };
+  }
   if (random.chance(0.7)) {
     return { kind: 'capacity', host, value: random.pick([null, 0.5, 1, 2, 3, 4]) };
   }
   const value = random.pick([null, 1, 2, 9]);
   return { kind: 'threads', host: random.chance(0.5) ? '*' : host, value };
+}
+
+/** Agents that did not know of each other may all be drained: the operator brings one back. */
+export function undrainOne(plan: Plan): void {
+  const { cluster, kind } = plan;
+  if (kind !== 'shares') return;
+  for (const after of [1, 2]) {
+    cluster.at(cluster.now + after * SUSPECT_MS, () => {
+      const up = plan.ids.filter((id) => isUp(plan, id));
+      if (anyEnded(plan) || up.some((id) => cluster.snapshot(id).capacity > 0)) return;
+      for (const id of up.slice(0, 1)) give(plan, id, { kind: 'drain', host: id, value: null });
+    });
+  }
 }
 
 function give({ cluster }: Plan, by: AgentId, what: What): void {

@@ -30,7 +30,7 @@ import {
 } from './plan.ts';
 import { HEARTBEAT_MS, THREADS } from './process.ts';
 import { disobeyed } from './robots-web.ts';
-import { planShares } from './shares.ts';
+import { planShares, undrainOne } from './shares.ts';
 import { planStranger, STRANGER } from './strangers.ts';
 
 /** After the faults all living agents must end within this time: some forty timeouts. */
@@ -120,6 +120,7 @@ function heal(plan: Plan): void {
   plan.cluster.network.heal(plan.deadLinks);
   plan.cluster.slowDisks.clear();
   if (anyEnded(plan)) return;
+  undrainOne(plan);
   for (const id of plan.ids) {
     if (plan.down.has(id)) restart(plan, id);
     else if (mayStart(plan, id)) plan.cluster.start(id);

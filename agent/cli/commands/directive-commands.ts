@@ -1,4 +1,4 @@
-// `ubiring pause`, `resume`, `block`, `delay`, `capacity` and `threads`: directives to the whole running cluster. One
+// `ubiring pause`, `block`, `drain` and so on: directives to the whole running cluster. One
 // agent stores the directive and forwards it, and the result of each agent is printed. An agent
 // that was not reached obeys as soon as it hears from another one, and a new agent before its first
 // request; the command exits with 1 if an agent was not reached. If no agent runs, a directive can
@@ -85,6 +85,15 @@ export async function threads(
   return giveOfAgent(file, 'threads', agent === ALL_AGENTS ? '*' : agent, number, flags);
 }
 
+/** The agent hands over its hosts and takes no others; it stays a member. */
+export function drain(file: string, agent: string, flags: DirectiveFlags): Promise<ExitCode> {
+  return giveOfAgent(file, 'drain', agent, '', flags);
+}
+
+export function undrain(file: string, agent: string, flags: DirectiveFlags): Promise<ExitCode> {
+  return giveOfAgent(file, 'undrain', agent, '', flags);
+}
+
 /** Sets the relative share of the hosts of an agent; `default` restores that of the config. */
 export async function capacity(
   file: string,
@@ -102,7 +111,7 @@ async function giveOfAgent(
   number: string,
   flags: DirectiveFlags,
 ): Promise<ExitCode> {
-  const args = [agent, number === FROM_CONFIG ? TAKEN_BACK : number];
+  const args = [agent, ...(number === '' ? [] : [number === FROM_CONFIG ? TAKEN_BACK : number])];
   const what = directiveOf(verb, args);
   if (typeof what !== 'string') return give(file, verb, args, flags);
   say(what);

@@ -124,7 +124,7 @@ export function historyOf(file: StateFile): EventHistory {
         }
       }
       if (detail.agent !== undefined) view.add(detail.agent);
-      if (detail.capacity) capacities.set(detail.agent ?? agent, detail.capacity);
+      if (detail.capacity !== undefined) capacities.set(detail.agent ?? agent, detail.capacity);
     } else if (kind === 'rejoin') end = null;
     else if (kind === 'complete') {
       end = 'complete';

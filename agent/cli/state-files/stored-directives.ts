@@ -96,8 +96,10 @@ function textOf({ kind, host, value, by }: Directive, config: Config): string {
   }
   if (isOfAgents({ kind })) {
     const agent = host === '*' ? 'all' : host;
-    const off = `${programName()} ${kind} ${shown} ${agent} default`;
-    return `${kind} ${agent} ${value}, given by ${by}; to revoke it: ${off}`;
+    const isDrain = kind === 'drain';
+    const off = isDrain ? `undrain ${shown} ${agent}` : `${kind} ${shown} ${agent} default`;
+    const what = isDrain ? `drain ${agent}` : `${kind} ${agent} ${value}`;
+    return `${what}, given by ${by}; to revoke it: ${programName()} ${off}`;
   }
   const long = kind === 'delay' ? ` ${durationText(value ?? 0)}` : '';
   const off = `${programName()} ${kind} ${shown} '${host}' --off`;

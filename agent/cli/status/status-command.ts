@@ -294,9 +294,11 @@ function safetyTable(agents: readonly AgentStatus[]): string {
   return renderTable(columns, rows);
 }
 
-export function stateOf({ lifecycle, joined, idle, paused }: AgentStatus): string {
+export function stateOf(agent: AgentStatus): string {
+  const { lifecycle, joined, idle, paused, capacity, handOff } = agent;
   if (lifecycle !== 'crawling') return lifecycle;
   if (!joined) return 'joining';
+  if (capacity === 0) return handOff.given > 0 ? 'draining' : 'drained';
   if (paused) return 'paused';
   return idle ? 'idle' : 'crawling';
 }

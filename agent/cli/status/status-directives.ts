@@ -21,7 +21,7 @@ export function directivesText(directives: readonly ListedDirective[]): string |
   if (directives.length === 0) return null;
   const columns = ['directive', 'applies to', 'value', 'given by', 'not reached'];
   const rows = directives.map(({ kind, host, value, by, missing }) => {
-    const number = isOfAgents({ kind }) ? String(value) : '';
+    const number = isOfAgents({ kind }) && kind !== 'drain' ? String(value) : '';
     const said = kind === 'delay' && value !== null ? durationText(value) : number;
     return [
       kind,

@@ -1,5 +1,5 @@
-// Warns while this agent has no majority (`cluster.quorum: majority`), and names the agents that it
-// waits for. They may have completed the crawl and exited. No agent can know that, so it waits until
+// Warns while no host may be requested: all agents in view are drained, or this agent has no majority
+// (`cluster.quorum: majority`). Names the agents that it waits for. They may have completed the crawl and exited. No agent can know that, so it waits until
 // some of them are started again.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
@@ -13,7 +13,7 @@ import { WaitWarning } from './wait-warning.ts';
 
 interface QuorumWaitParts {
   readonly settings: Pick<CoreSettings, 'id' | 'quorum' | 'configured' | 'suspectAfterMs'>;
-  readonly view: Pick<View, 'get'>;
+  readonly view: Pick<View, 'get' | 'hasOwners' | 'joined'>;
   readonly right: Pick<FetchRight, 'leased'>;
   readonly effects: Effects;
   readonly shutdown: Pick<Shutdown, 'state'>;
@@ -34,16 +34,27 @@ export class QuorumWait implements Part {
   }
 
   pump(now: Instant): void {
-    const { settings, right, shutdown } = this.#p;
-    if (settings.quorum !== 'majority') return;
-    const isWaiting = shutdown.state === 'crawling' && !right.leased('', now);
+    const reason = this.#p.shutdown.state === 'crawling' ? this.#reasonAt(now) : null;
+    const isWaiting = reason !== null;
     if (isWaiting && !this.#waits) this.#warning.begin(now.mono);
     this.#waits = isWaiting;
-    if (isWaiting) this.#warning.goesOn(this.#reasonNow(), now.mono);
+    if (isWaiting) this.#warning.goesOn(reason, now.mono);
     else this.#warning.end();
   }
 
-  #reasonNow(): string {
+  #reasonAt(now: Instant): string | null {
+    const { settings, view, right } = this.#p;
+    if (view.joined && !view.hasOwners) {
+      return (
+        'sends no requests: all agents in view are drained; bring one back ' +
+        '(ubiring undrain CONFIG ID), or start one that is not drained'
+      );
+    }
+    if (settings.quorum !== 'majority' || right.leased('', now)) return null;
+    return this.#quorumReason();
+  }
+
+  #quorumReason(): string {
     const { settings, view } = this.#p;
     const ids = settings.configured.map(({ id }) => id);
     const isHeard = (id: string) => id === settings.id || view.get(id)?.silent === false;

@@ -216,7 +216,7 @@ export class Shutdown implements Part {
     const isLate = now.mono - since >= LEAVE_MS_MAX;
     // After a rebirth, this agent must join again before it can hand anything over.
     if (this.#joinedOnce && !view.joined && !isLate) return;
-    const hasSuccessors = [...view.members()].some((m) => !m.leaving);
+    const hasSuccessors = view.hasOwners;
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (hasSuccessors && !isLate && (!given || visits.openCount() > 0)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });

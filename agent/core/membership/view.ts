@@ -165,7 +165,7 @@ export class View {
     return this.#members.size === 0 ? now : last;
   }
 
-  /** The first agent of the preference list; undefined if no agent is placed on the ring. */
+  /** The first agent of the preference list; undefined if no agent takes hosts. */
   owner(host: Host): AgentId | undefined {
     return this.assignment().owner(host);
   }
@@ -176,6 +176,12 @@ export class View {
    */
   probableOwner(host: Host): AgentId | undefined {
     return this.owner(host) ?? this.assignment().nearest?.(host);
+  }
+
+  /** Whether an agent takes hosts: one that does not leave and is not drained. */
+  get hasOwners(): boolean {
+    const isPlaced = ({ leaving, card }: Member) => !leaving && card.capacity > 0;
+    return (this.#placing && this.#settings.capacity > 0) || this.#members.values().some(isPlaced);
   }
 
   owns(host: Host): boolean {

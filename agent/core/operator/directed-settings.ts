@@ -9,19 +9,28 @@ export class DirectedSettings {
   /** The capacity of this incarnation. */
   current: number;
   readonly settings: CoreSettings;
-  readonly #configured: number;
-  readonly #directives: Pick<Directives, 'threads' | 'capacity'>;
+  readonly #given: CoreSettings;
+  readonly #directives: Pick<Directives, 'threads' | 'capacity' | 'drains'>;
+  readonly #mayDrain: boolean;
 
-  constructor(settings: CoreSettings, directives: Pick<Directives, 'threads' | 'capacity'>) {
-    this.#configured = settings.capacity;
+  /** @param mayDrain - whether an agent without a place can take part */
+  constructor(
+    settings: CoreSettings,
+    directives: Pick<Directives, 'threads' | 'capacity' | 'drains'>,
+    mayDrain: boolean,
+  ) {
+    this.#given = settings;
     this.#directives = directives;
+    this.#mayDrain = mayDrain;
     this.current = this.directed;
     this.settings = this.#live(settings);
   }
 
-  /** The capacity that this agent must have. */
+  /** The capacity that this agent must have; 0: it is drained. */
   get directed(): number {
-    return this.#directives.capacity ?? this.#configured;
+    const { id, capacity } = this.#given;
+    if (this.#mayDrain && this.#directives.drains(id)) return 0;
+    return this.#directives.capacity ?? capacity;
   }
 
   /** A new incarnation begins. */

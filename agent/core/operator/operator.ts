@@ -115,11 +115,25 @@ export class Operator {
   }
 
   /** Why a directive for an agent is not accepted; null: it is. */
-  #objectionTo({ kind, host }: Pick<Directive, 'kind' | 'host'>): string | null {
+  #objectionTo({ kind, host, value }: Pick<Directive, 'kind' | 'host' | 'value'>): string | null {
     const { settings, view, whereabouts } = this.#p;
-    if (!isOfAgents({ kind }) || host === '*' || whereabouts.isPartial) return null;
+    if (!isOfAgents({ kind }) || host === '*') return null;
+    if (whereabouts.isPartial) {
+      const why = 'an agent that knows only its neighbours needs a place among them to find hosts';
+      return kind === 'drain' ? `drain is not available with this overlay: ${why}` : null;
+    }
     const isKnown = view.has(host) || settings.configured.some(({ id }) => id === host);
-    return isKnown || host === view.me ? null : `no agent has the identifier ${host}`;
+    if (!isKnown && host !== view.me) return `no agent has the identifier ${host}`;
+    if (kind !== 'drain' || value === null || this.#hasOwnersWithout(host)) return null;
+    return `${host} is the last agent that takes hosts: undrain or start another one first`;
+  }
+
+  #hasOwnersWithout(drained: AgentId): boolean {
+    const { view, directives, shutdown } = this.#p;
+    const here = shutdown.state === 'crawling' ? [view.me] : [];
+    const members = [...view.members()].filter(({ leaving }) => !leaving);
+    const ids = [...here, ...members.map(({ card }) => card.id)];
+    return ids.some((id) => id !== drained && !directives.drains(id));
   }
 
   /** Applies a directive that another agent numbered. Calls `tell` when it is durable. */

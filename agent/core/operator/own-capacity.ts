@@ -1,7 +1,8 @@
 // The capacity of this agent, which a directive may change while it runs. All agents compute the
 // preference lists from the capacities of the incarnations in view. So the agent joins again with a
 // higher incarnation of the new capacity, and hosts move as after any join. It first finishes its open
-// requests, since a new incarnation must abort them and their pages would be requested again.
+// requests, since a new incarnation must abort them and their pages would be requested again. It also
+// waits until its members have the directive, because it may be the only agent that does.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { FetchRight } from '../hand-off/fetch-right.ts';
@@ -9,9 +10,10 @@ import type { Shutdown } from '../lifecycle/shutdown.ts';
 import type { View } from '../membership/view.ts';
 import type { Visits } from '../protocol/visits-port.ts';
 import type { DirectedSettings } from './directed-settings.ts';
+import type { Operator } from './operator.ts';
 
-/** Milliseconds for which open requests may finish, as for an agent that leaves. */
-const FINISH_MS_MAX = 30_000;
+/** Milliseconds that it waits for both, as an agent that leaves. */
+const WAIT_MS_MAX = 30_000;
 
 interface OwnCapacityParts {
   readonly capacity: Pick<DirectedSettings, 'current' | 'directed'>;
@@ -19,6 +21,7 @@ interface OwnCapacityParts {
   readonly right: Pick<FetchRight, 'suspended'>;
   readonly visits: Pick<Visits, 'openCount' | 'wakeAll'>;
   readonly shutdown: Pick<Shutdown, 'state'>;
+  readonly operator: Pick<Operator, 'isQuiet'>;
 }
 
 export class OwnCapacity {
@@ -42,15 +45,15 @@ export class OwnCapacity {
 
   /** Whether a new incarnation must begin now. Called at the start of each turn. */
   isDue(now: Instant): boolean {
-    const { view, right, visits } = this.#p;
+    const { view, right, visits, operator } = this.#p;
     if (!this.#changes) {
       if (this.#since !== null) this.#resume();
       return false;
     }
     this.#since ??= now.mono;
     right.suspended = true;
-    const mayWait = view.joined && now.mono - this.#since < FINISH_MS_MAX;
-    if (mayWait && visits.openCount() > 0) return false;
+    const mayWait = view.joined && now.mono - this.#since < WAIT_MS_MAX;
+    if (mayWait && (visits.openCount() > 0 || !operator.isQuiet)) return false;
     this.#resume();
     return true;
   }

@@ -1,5 +1,5 @@
 // The directives of the operator for the whole cluster: pause, blocked hosts, delays of hosts,
-// refreshes, and the threads and capacities of agents. Every agent stores all of them. Each directive is a register that the later write wins
+// refreshes, and drained agents, their capacities and threads. Every agent stores all of them. Each directive is a register that the later write wins
 // (by number, then by issuer), so agents may merge them in any sequence and any number of times.
 // Heartbeats contain a digest; agents whose digests differ send each other all directives.
 
@@ -32,6 +32,7 @@ const NUMBER_AHEAD_MAX = 7 * 24 * 3600;
 const RANKS: readonly Directive['kind'][] = [
   'pause',
   'refresh',
+  'drain',
   'capacity',
   'threads',
   'block',
@@ -107,9 +108,14 @@ export class Directives {
     return this.#value('threads', this.#me) ?? this.#value('threads', '*');
   }
 
-  /** The capacity of this agent; null: from the config. */
+  /** The capacity of this agent unless it is drained; null: from the config. */
   get capacity(): number | null {
     return this.#value('capacity', this.#me);
+  }
+
+  /** Whether the agent is to hand over its hosts, and takes no others. */
+  drains(id: AgentId): boolean {
+    return this.#value('drain', id) !== null;
   }
 
   /** The wider directive that applies to the hosts of a revoked one; undefined: none. */
@@ -261,7 +267,7 @@ export function isOfHosts({ kind }: Pick<Directive, 'kind'>): boolean {
 
 /** Whether the directive names an agent, or all with `*`. */
 export function isOfAgents({ kind }: Pick<Directive, 'kind'>): boolean {
-  return kind === 'threads' || kind === 'capacity';
+  return kind === 'drain' || kind === 'capacity' || kind === 'threads';
 }
 
 export function registerOf({ kind, host }: Pick<Directive, 'kind' | 'host'>): string {

@@ -211,10 +211,10 @@ export interface RowsItem {
  * A directive of the operator for the whole cluster. It holds until a later one with the same kind
  * and host. `value` is null if it is revoked, else: `pause` (host '') and `block`: 1; `delay`:
  * milliseconds; `refresh` (host ''): the round, which is also its number: the highest wins;
- * `threads` and `capacity`: of the agent.
+ * `drain`: 1; `threads` and `capacity`: of the agent.
  */
 export interface Directive {
-  readonly kind: 'pause' | 'block' | 'delay' | 'refresh' | 'capacity' | 'threads';
+  readonly kind: 'pause' | 'block' | 'delay' | 'refresh' | 'drain' | 'capacity' | 'threads';
   /** A pattern as in `scope.hosts`, or an agent; of `threads` also `*` for all. */
   readonly host: string;
   readonly value: number | null;
@@ -486,6 +486,7 @@ export type ControlVerb =
   | 'leave'
   | 'stop'
   | 'resume'
+  | 'undrain'
   | 'order'
   | 'seed'
   | 'explain';

@@ -14,6 +14,8 @@ export const address = textLike(
 );
 export const hash = text(HASH_CHARS_MAX);
 export const capacity = positive(CAPACITY_MAX);
+/** With a full view, an agent may be drained. */
+export const capacityOr0: Check = (value, inc) => (value === 0 ? null : capacity(value, inc));
 export const card: Fields<MemberCard> = { id, inc: incarnation, capacity, address };
 
 /** The fields of a message without its type. */

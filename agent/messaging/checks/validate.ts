@@ -46,7 +46,16 @@ import {
   URL_CHARS_MAX,
   URLS_MAX,
 } from './limits.ts';
-import { address, type Body, capacity, card, hash, id, message } from './member-fields.ts';
+import {
+  address,
+  type Body,
+  capacity,
+  capacityOr0,
+  card,
+  hash,
+  id,
+  message,
+} from './member-fields.ts';
 import { covers, overlayMessages, regions } from './overlay-checks.ts';
 import {
   type Check,
@@ -107,29 +116,20 @@ const tokens = { epoch, granted: whole, returned: whole };
 
 const end = shape<End>({ id, inc: incarnation });
 const news = list(
-  shape<News>({ ...card, counter: whole, joined: flag, direct: flag }),
+  shape<News>({ ...card, capacity: capacityOr0, counter: whole, joined: flag, direct: flag }),
   MEMBERS_MAX,
 );
 
 const verbs: Readonly<Record<ControlVerb, true>> = {
-  status: true,
-  leave: true,
-  stop: true,
-  pause: true,
-  resume: true,
-  block: true,
-  delay: true,
-  capacity: true,
-  threads: true,
-  order: true,
-  seed: true,
-  explain: true,
+  ...{ status: true, leave: true, stop: true, seed: true, explain: true, order: true },
+  ...{ pause: true, resume: true, block: true, delay: true },
+  ...{ drain: true, undrain: true, capacity: true, threads: true },
 };
 
 const round = natural(DIRECTIVE_NUMBER_MAX);
 const anyNumber: Check = (value) => (typeof value === 'number' ? null : ': not a number');
 const directive = shape<Directive>({
-  kind: oneOf(['pause', 'block', 'delay', 'refresh', 'capacity', 'threads']),
+  kind: oneOf(['pause', 'block', 'delay', 'refresh', 'drain', 'capacity', 'threads']),
   host: text(HOST_CHARS_MAX),
   value: nullable(anyNumber),
   n: natural(DIRECTIVE_NUMBER_MAX),
@@ -140,6 +140,7 @@ const valueChecks: Readonly<Record<Directive['kind'], Check>> = {
   ...{ pause: delayMs, block: delayMs, delay: delayMs, refresh: round },
   threads: natural(THREADS_MAX, 1),
   capacity,
+  drain: natural(1, 1),
 };
 const order: Check = (value, inc) => {
   const wrong = directive(value, inc);
@@ -241,7 +242,7 @@ const rowEvent: Check = (value, incarnationMax) => {
 
 const messages: { readonly [K in MessageType]: Check } = {
   HELLO: message<'HELLO'>({
-    capacity,
+    capacity: capacityOr0,
     address,
     fingerprint: text(FINGERPRINT_CHARS_MAX),
     n: whole,
@@ -266,7 +267,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   HEARTBEAT: message<'HEARTBEAT'>({
     counter: whole,
     joined: flag,
-    capacity,
+    capacity: capacityOr0,
     address,
     fingerprintHash: hash,
     news,
@@ -386,7 +387,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   }),
   RELAY: message<'RELAY'>({
     ...{ origin: id, to: id, envelope: relayed },
-    sender: optional(shape({ capacity, address })),
+    sender: optional(shape({ capacity: capacityOr0, address })),
   }),
   CONTROL: message<'CONTROL'>({
     request: whole,

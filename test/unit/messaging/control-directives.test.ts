@@ -21,6 +21,9 @@ test('control: commands are translated into directives', () => {
   const threads = { kind: 'threads', host: 'a1' };
   assert.deepEqual(directiveOf('threads', ['a1', '4096']), { ...threads, value: 4096 });
   assert.deepEqual(directiveOf('threads', ['a1', TAKEN_BACK]), { ...threads, value: null });
+  const drain = { kind: 'drain', host: 'a1' };
+  assert.deepEqual(directiveOf('drain', ['a1']), { ...drain, value: 1 });
+  assert.deepEqual(directiveOf('undrain', ['a1']), { ...drain, value: null });
   const capacity = { kind: 'capacity', host: 'a1', value: 0.25 };
   assert.deepEqual(directiveOf('capacity', ['a1', '0.25']), capacity);
 });
@@ -45,6 +48,8 @@ test('control: invalid directives are refused with a text', () => {
     ['capacity', ['a1', '0']],
     ['capacity', ['a1', '1001']],
     ['capacity', ['*', '2']],
+    ['drain', ['*']],
+    ['undrain', []],
     ['status', []],
   ];
   for (const [verb, args] of wrong) {

@@ -7,7 +7,7 @@ import { Effects } from '../../../../agent/core/protocol/effects.ts';
 function stageOf(quorum: 'none' | 'majority' = 'majority') {
   const ids = ['a1', 'a2', 'a3', 'a4', 'a5'];
   const effects = new Effects();
-  const state = { leased: false, silent: new Set(['a3', 'a4', 'a5']) };
+  const state = { leased: false, hasOwners: true, silent: new Set(['a3', 'a4', 'a5']) };
   const wait = new QuorumWait({
     settings: {
       id: 'a1',
@@ -15,7 +15,13 @@ function stageOf(quorum: 'none' | 'majority' = 'majority') {
       configured: ids.map((id) => ({ id, address: `tcp://${id}:1` })),
       suspectAfterMs: 30_000,
     },
-    view: { get: (id) => ({ silent: state.silent.has(id) }) as Member },
+    view: {
+      get: (id) => ({ silent: state.silent.has(id) }) as Member,
+      joined: true,
+      get hasOwners() {
+        return state.hasOwners;
+      },
+    },
     right: { leased: () => state.leased },
     effects,
     shutdown: { state: 'crawling' },
@@ -58,5 +64,15 @@ describe('an agent without a majority', () => {
 
   it('does not wait under quorum none', () => {
     assert.deepEqual(stageOf('none').until(60), []);
+  });
+
+  it('waits while all agents in view are drained', () => {
+    const { wait, until, state } = stageOf('none');
+    state.hasOwners = false;
+    until(6);
+    assert.match(wait.reason ?? '', /all agents in view are drained.*ubiring undrain CONFIG ID/);
+    state.hasOwners = true;
+    until(7, 6);
+    assert.equal(wait.reason, null);
   });
 });

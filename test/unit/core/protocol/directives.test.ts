@@ -102,6 +102,15 @@ describe('directives: meaning', () => {
     assert.equal(b.capacity, null);
   });
 
+  it('directives: an agent is drained until it is taken back, whatever its capacity', () => {
+    const a = agent('a1');
+    a.give({ kind: 'drain', host: 'a1', value: 1 }, 0);
+    a.give({ kind: 'capacity', host: 'a1', value: 2 }, 0);
+    assert.deepEqual([a.drains('a1'), a.drains('a2')], [true, false]);
+    a.give({ kind: 'drain', host: 'a1', value: null }, 0);
+    assert.deepEqual([a.drains('a1'), a.capacity], [false, 2]);
+  });
+
   it('directives: patterns match hosts as in the config, and the most specific one wins', () => {
     const a = agent();
     const give = (kind: 'block' | 'delay', host: string, value: number | null) =>

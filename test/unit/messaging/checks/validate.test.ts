@@ -139,7 +139,7 @@ describe('validate: bounds', () => {
     ['no type', {}, /type: unknown/],
     ['a message that is text', 'LEAVE', /not an object/],
     ['too many members', { ...heartbeat, news: Array(MEMBERS_MAX + 1).fill(news) }, /news: more/],
-    ['a capacity of 0', { ...heartbeat, capacity: 0 }, /capacity/],
+    ['a capacity below 0', { ...heartbeat, capacity: -1 }, /capacity/],
     [
       'a capacity that would fill the ring',
       { ...heartbeat, capacity: CAPACITY_MAX + 1 },
