@@ -7,6 +7,7 @@ import type { Directives } from '../protocol/directives.ts';
 import type { AgentId, Envelope, Host, MemberCard, Message } from '../protocol/messages.ts';
 import type { OverlayMessage } from '../protocol/overlay-messages.ts';
 import type { Part } from '../protocol/part.ts';
+import { IDENTIFIERS_MAX, putLatest } from '../protocol/put-latest.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 import { TAKEN_FROM } from './gate.ts';
 import type { Membership } from './membership.ts';
@@ -36,6 +37,7 @@ interface NeighboursParts {
     isWith(id: AgentId): boolean;
     /** The members that owe a list. */
     debtors(): Iterable<readonly [AgentId, ReadonlySet<AgentId>]>;
+    listToOwner(host: Host, owner: AgentId, now: Instant): void;
     /** Hosts with rows here whose owner is not in view. */
     readonly unplaced: { next(count: number): readonly Host[]; delete(host: Host): void };
   };
@@ -48,6 +50,8 @@ interface NeighboursParts {
 export class Neighbours implements Part {
   readonly #p: NeighboursParts;
   #soughtAt = -Infinity;
+  /** When the found owner of a host was first greeted. Bound: `IDENTIFIERS_MAX`. */
+  readonly #greetedAt = new Map<Host, number>();
 
   constructor(parts: NeighboursParts) {
     this.#p = parts;
@@ -55,6 +59,7 @@ export class Neighbours implements Part {
 
   reset(): void {
     this.#p.contacts.reset();
+    this.#greetedAt.clear();
   }
 
   pump(now: Instant): void {
@@ -76,8 +81,12 @@ export class Neighbours implements Part {
     this.#partWithSpare(now);
   }
 
-  /** Greets the owners of hosts that this agent has rows of, so that they can get the rows. */
-  #meetOwners({ mono }: Instant): void {
+  /**
+   * Greets the owners of hosts that this agent has rows of, so that they can get the rows. An owner
+   * may have become a member before, when this agent took another one for the nearest.
+   */
+  #meetOwners(now: Instant): void {
+    const { mono } = now;
     const { settings, overlay, view, handOff, membership } = this.#p;
     if (mono - this.#soughtAt < settings.suspectAfterMs / 2) return;
     this.#soughtAt = mono;
@@ -88,8 +97,18 @@ export class Neighbours implements Part {
       if (owner !== undefined || left-- <= 0) continue;
       const found = overlay.find(host);
       if (!found) continue;
-      if (view.has(found.id)) overlay.notThere(host);
-      else membership.greetOne(found);
+      const since = this.#greetedAt.get(host) ?? mono;
+      if (view.has(found.id) && view.probableOwner(host) === found.id) {
+        handOff.listToOwner(host, found.id, now);
+      } else if (view.has(found.id) || mono - since >= settings.suspectAfterMs) {
+        // An agent that does not become a member may have ended.
+        overlay.notThere(host);
+      } else {
+        putLatest(this.#greetedAt, host, since, IDENTIFIERS_MAX);
+        membership.greetOne(found);
+        continue;
+      }
+      this.#greetedAt.delete(host);
     }
   }
 

@@ -39,6 +39,7 @@ function stageOf(overlay: Overlay, owing: More = {}) {
     handOff: {
       isWith: (id) => owing.lists?.includes(id) ?? false,
       unplaced: owing.unplaced ?? new UnplacedHosts(),
+      listToOwner: (host, owner) => did.push(`list ${host} to ${owner}`),
       debtors: () => new Map(owing.debtors?.map((id) => [id, new Set(owing.leavers)])),
     },
     moved: () => did.push('moved'),
@@ -86,7 +87,7 @@ describe('a turn of an overlay', () => {
 
 describe('the owner of a host with rows here', () => {
   /** A turn in which a look-up has found this agent for a host of which no member is the owner. */
-  function turn(owner: string | undefined, found: string) {
+  function turn(owner: string | undefined, found: string, nearest?: string, afterMs = 0) {
     const unplaced = new UnplacedHosts();
     unplaced.add('h.example');
     const forgotten: string[] = [];
@@ -94,8 +95,9 @@ describe('the owner of a host with rows here', () => {
     const overlay = partialView({ find, notThere: (host) => forgotten.push(host) });
     const { neighbours, did, view } = stageOf(overlay, { unplaced });
     view.owner = () => owner;
+    view.probableOwner = () => nearest;
     neighbours.pump(NOW);
-    neighbours.pump(NOW);
+    neighbours.pump({ ...NOW, mono: NOW.mono + afterMs });
     return { did, forgotten, isPlaced: unplaced.isEmpty };
   }
 
@@ -105,6 +107,16 @@ describe('the owner of a host with rows here', () => {
 
   it('is looked for again if a member was found that is not the owner', () => {
     assert.deepEqual(turn(undefined, 'b'), { did: [], forgotten: ['h.example'], isPlaced: false });
+  });
+
+  it('gets a list if it is a member and the nearest known agent', () => {
+    const { did, forgotten } = turn(undefined, 'b', 'b');
+    assert.deepEqual([did, forgotten], [['list h.example to b'], []]);
+  });
+
+  it('is looked for again if it has been greeted for long and is not a member', () => {
+    const { did, forgotten } = turn(undefined, 'x', 'b', 60_000);
+    assert.deepEqual([did, forgotten], [['greet x'], ['h.example']]);
   });
 
   it('is not looked for if it is this agent or a member', () => {
