@@ -5,6 +5,7 @@
 // only be taken back, in the state files.
 
 import type { AgentEntry } from '../../../config/config.ts';
+import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
 import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
@@ -24,6 +25,7 @@ import {
   asked,
   type CommonFlags,
   launchCommand,
+  load,
   loadResolved,
   type ResolvedConfig,
   reachable,
@@ -101,6 +103,14 @@ export async function capacity(
   number: string,
   flags: DirectiveFlags,
 ): Promise<ExitCode> {
+  const loaded = load(file, flags, { part: true });
+  if (!loaded.ok) return loaded.code;
+  const { overlay, kademlia } = loaded.config.cluster;
+  const most = overlay === 'kademlia' ? identifiersOfAgentMax / kademlia.ids : Infinity;
+  if (Number(number) > most) {
+    say(`capacity ${number}: with cluster.kademlia.ids, up to ${most}`);
+    return 2;
+  }
   return giveOfAgent(file, 'capacity', agent, number, flags);
 }
 
@@ -149,7 +159,8 @@ async function give(
     if (typeof what !== 'string' && what.value === null) {
       return giveStored(loaded.config, what, flags);
     }
-    say(`no agent accepted the directive: ${verb} needs a running crawl`);
+    const why = answer.isRefused ? '' : `: ${verb} needs a running crawl`;
+    say(`no agent accepted the directive${why}`);
     return 1;
   }
   const summary = answer.result as DirectiveSummary;

@@ -1,5 +1,6 @@
 // `ubiring owner`: prints the preference list of a host, computed from all the agents of the config
-// and those that have joined through contacts. If agents are absent, the first one in the list that
+// and those that have joined through contacts, with the capacities of directives in the state files of
+// the data directory. If agents are absent, the first one in the list that
 // is present is the owner.
 
 import { placementOf } from '../../composition/placement.ts';
@@ -7,6 +8,7 @@ import type { ExitCode } from '../common/exit-code.ts';
 import { agentsOf, hostOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
+import { directedMembers } from '../state-files/stored-directives.ts';
 
 /** Prints one JSON line for each host, in the order of the arguments. */
 export async function owner(
@@ -16,7 +18,8 @@ export async function owner(
 ): Promise<ExitCode> {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
-  const placement = placementOf(loaded.config.cluster, await agentsOf(loaded.config));
+  const { config } = loaded;
+  const placement = placementOf(config.cluster, directedMembers(config, await agentsOf(config)));
   const lines: string[] = [];
   for (const text of texts) {
     const host = hostOf(text);

@@ -1,6 +1,7 @@
 // `ubiring ring`: shows how the ring, or the key space of Kademlia, is divided between the agents of
 // the config and those that have joined through contacts. The share of an agent is the fraction of
-// hosts that it owns; the expected share is its fraction of the capacity.
+// hosts that it owns; the expected share is its fraction of the capacity. Directives in the state files
+// of the data directory are counted.
 
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { placementOf, placesOf } from '../../composition/placement.ts';
@@ -8,6 +9,7 @@ import type { ExitCode } from '../common/exit-code.ts';
 import { agentsOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, renderTable } from '../common/output.ts';
+import { directedMembers } from '../state-files/stored-directives.ts';
 
 /** The output of `--json`. */
 export interface RingReport {
@@ -39,7 +41,8 @@ export async function ring(
 ): Promise<ExitCode> {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded.code;
-  const report = ringReport(loaded.config, await agentsOf(loaded.config));
+  const { config } = loaded;
+  const report = ringReport(config, directedMembers(config, await agentsOf(config)));
   await print(flags.json ? `${JSON.stringify(report)}\n` : `${ringText(report)}\n`);
   return 0;
 }
@@ -58,7 +61,8 @@ export function ringReport(
     share: shares.get(member.id) ?? 0,
     expected: member.capacity / capacity,
   }));
-  const ratios = agents.map(({ share, expected }) => share / expected);
+  const placed = agents.filter((agent) => agent.capacity > 0);
+  const ratios = placed.map(({ share, expected }) => share / expected);
   const variance = ratios.reduce((sum, ratio) => sum + (ratio - 1) ** 2, 0) / ratios.length;
   return {
     overlay,
@@ -84,8 +88,8 @@ function ringText({ replicas, ids, agents, balance }: RingReport): string {
       String(capacity),
       String(points),
       percent(share),
-      percent(share / expected),
-      '█'.repeat(Math.max(1, Math.round((barLength * share) / largest))),
+      capacity === 0 ? '' : percent(share / expected),
+      '█'.repeat(Math.max(capacity === 0 ? 0 : 1, Math.round((barLength * share) / largest))),
     ]),
   );
   const { sigma, min, max } = balance;

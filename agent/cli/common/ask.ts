@@ -14,7 +14,12 @@ const answerMsMax = 4000;
 
 export type ClusterAnswer =
   | { readonly ok: true; readonly by: string; readonly result: unknown }
-  | { readonly ok: false; readonly failures: readonly string[] };
+  | {
+      readonly ok: false;
+      readonly failures: readonly string[];
+      /** An agent has refused the command. */
+      readonly isRefused?: boolean;
+    };
 
 /** The crawl to ask, and its agents. */
 export interface Asked {
@@ -62,15 +67,17 @@ export async function askInTurn(
 ): Promise<ClusterAnswer> {
   const { agents, failures } = askable(whom);
   const others: string[] = [];
+  let isRefused = false;
   for (const { id, address } of agents) {
     const answer = await askAgent(address, verb, args, answerMsMax, whom.crawl, to);
     if (answer.ok) return { ok: true, by: id, result: answer.result };
     failures.push(`${id}: ${answer.message}`);
+    isRefused ||= answer.code === 'refused';
     if (answer.otherCrawl !== undefined)
       others.push(refusedText(whom, id, address, answer.otherCrawl));
   }
   if (others.length > 0) throw new Refusal(4, others[0]!);
-  return { ok: false, failures };
+  return { ok: false, failures, isRefused };
 }
 
 function refusedText({ crawl }: Asked, id: string, address: string, other: string): string {

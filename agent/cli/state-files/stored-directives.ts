@@ -4,7 +4,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Config, membersOf } from '../../../config/config.ts';
+import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import {
   Directives,
   isInForce,
@@ -87,6 +87,22 @@ export function directivesInForce(config: Config): string[] {
     .map((directive) => `in force: ${textOf(directive, config)}`);
   const more = inForce.length - shownMax;
   return more > 0 ? [...lines, `in force: ${more} more (view orders)`] : lines;
+}
+
+/** The agents with the capacities that the stored directives in force give them. */
+export function directedMembers(
+  config: Config,
+  members: readonly ConfiguredMember[],
+): readonly ConfiguredMember[] {
+  const { states } = storedDirectives(config);
+  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
+  const valueIn = (kind: Directive['kind'], id: string) =>
+    inForce.find((directive) => directive.kind === kind && directive.host === id)?.value;
+  return members.map((member) => {
+    const isDrained = config.cluster.overlay === 'ring' && valueIn('drain', member.id);
+    const capacity = isDrained ? 0 : (valueIn('capacity', member.id) ?? member.capacity);
+    return { ...member, capacity };
+  });
 }
 
 function textOf({ kind, host, value, by }: Directive, config: Config): string {

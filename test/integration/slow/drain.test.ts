@@ -116,7 +116,7 @@ test('drain is refused with the overlay kademlia, where capacity is changed', as
     scratch.clean();
     await gate.stop();
   });
-  const overlay = { overlay: 'kademlia', kademlia: { neighbourhood: 4 } };
+  const overlay = { overlay: 'kademlia', kademlia: { neighbourhood: 4, ids: 16 } };
   const config = await scratch.config(2, { seeds: [gate.seed] }, overlay);
   const launch = start(['launch', config]);
   await untilJoined(config, 'a1', 'a2');
@@ -125,6 +125,8 @@ test('drain is refused with the overlay kademlia, where capacity is changed', as
   assert.match(refused.stderr, /drain is not available with this overlay/);
   const { stdout } = await run('owner', config, gate.seed);
   const [, other] = (JSON.parse(stdout) as { order: string[] }).order;
+  const most = await run('capacity', config, other!, '513');
+  assert.deepEqual([most.code, /up to 512/.test(most.stderr)], [2, true]);
   assert.equal((await run('capacity', config, other!, '3')).code, 0);
   await untilAsked('the capacity has changed', async () => {
     const status: ClusterStatus = JSON.parse((await run('status', config, '--json')).stdout);

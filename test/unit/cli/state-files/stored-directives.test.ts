@@ -7,7 +7,7 @@ import {
   readCompletion,
   recordCompletion,
 } from '../../../../agent/cli/state-files/completion-file.ts';
-import { takeBack } from '../../../../agent/cli/state-files/stored-directives.ts';
+import { directedMembers, takeBack } from '../../../../agent/cli/state-files/stored-directives.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { lockDirectory, lockFile, openState } from '../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
@@ -142,4 +142,17 @@ test('reports that another pattern still blocks the host', () => {
   const config = crawlWith(all, host);
   assert.equal(takeBack(config, words(host)).stillBlockedBy, '*');
   assert.equal(takeBack(config, words(all)).stillBlockedBy, undefined);
+});
+
+test('stored directives: capacities in force replace those of the config, and drained agents have none', () => {
+  const of = (kind: Directive['kind'], host: string, value: number | null, n: number) =>
+    ({ kind, host, value, n, by: 'a1' }) as const;
+  const capacities = (...orders: Directive[]) => {
+    const config = crawlWith(...orders);
+    const members = ['a1', 'a2'].map((id) => ({ id, capacity: 1 }));
+    return directedMembers(config, members).map(({ capacity }) => capacity);
+  };
+  assert.deepEqual(capacities(pause), [1, 1]);
+  assert.deepEqual(capacities(of('capacity', 'a1', 2, 3), of('drain', 'a2', 1, 4)), [2, 0]);
+  assert.deepEqual(capacities(of('capacity', 'a1', null, 3), of('drain', 'a2', null, 4)), [1, 1]);
 });
