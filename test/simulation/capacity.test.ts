@@ -76,6 +76,27 @@ describe('the capacity of a running agent', () => {
     c.runToEnd();
     assert.deepEqual(twice(c.log), []);
   });
+
+  it('capacity: changes in a partial view, too, where drain is refused', () => {
+    const ids = Array.from({ length: 9 }, (_, i) => `a${i + 1}`);
+    const kademlia = { contacts: ['a1', 'a2'], ids: 1, neighbourhood: 4, bucketSize: 4 };
+    const c = crawling(ids, { kademlia });
+    c.runUntil('all have joined', () => ids.every((id) => c.snapshot(id).joined));
+    const before = ownedBy(c, 'a3');
+    give(c, 'a9', capacity('a3', 6));
+    untilSettled(c, (id) => id !== 'a3' || c.snapshot(id).capacity === 6);
+    const between = ownedBy(c, 'a3');
+    assert.ok(between > before, `${before} and then ${between} hosts`);
+    const [told] = give(c, 'a9', drain('a3'));
+    assert.ok(told && !told.ok && /drain is not available/.test(told.why));
+    give(c, 'a1', capacity('a3', null));
+    untilSettled(c, (id) => c.snapshot(id).capacity === 1);
+    assert.ok(ownedBy(c, 'a3') < between);
+    c.runToEnd(200_000);
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(twice(c.log), []);
+    assert.deepEqual(c.impolite(), []);
+  });
 });
 
 describe('a drained agent', () => {

@@ -16,6 +16,7 @@ import { Membership } from '../../agent/core/membership/membership.ts';
 import { Outbound } from '../../agent/core/membership/outbound.ts';
 import { Tombstones } from '../../agent/core/membership/tombstones.ts';
 import { View } from '../../agent/core/membership/view.ts';
+import { DirectedSettings } from '../../agent/core/operator/directed-settings.ts';
 import { Operator } from '../../agent/core/operator/operator.ts';
 import { HostMoves } from '../../agent/core/ownership/host-moves.ts';
 import { Effects } from '../../agent/core/protocol/effects.ts';
@@ -194,6 +195,14 @@ const REMOVALS = {
       }),
     ];
   },
+  /** An agent changes its capacity in the same incarnation. */
+  'capacity-rejoins': () => [
+    replaceRead(DirectedSettings.prototype, 'current', function () {
+      return this.directed;
+    }),
+  ],
+  /** Drained agents complete the crawl if no other is in view. */
+  'drained-wait': () => [replaceRead(View.prototype, 'hasOwners', () => true)],
   /** A leaving agent does not wait for its successors. */
   'leave-waits': () => [
     replace(HandOff.prototype, 'hasGivenAll', () => () => true),

@@ -20,6 +20,7 @@ import {
 } from './robots-schedules.ts';
 import { deafToTheRound, lateForTheRound, toldManyTimes } from './round-schedules.ts';
 import type { Visit } from './running.ts';
+import { drainedAlone } from './shares.ts';
 import { chainWeb, denseWeb } from './webs.ts';
 
 const THREE = ['a1', 'a2', 'a3'];
@@ -406,4 +407,5 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'robots-wait-ends': robotsNeverTold,
   'robots-circles': robotsInACircle,
   'robots-successors-asked': robotsOwnerDies,
+  'drained-wait': drainedAlone,
 };

@@ -1,8 +1,10 @@
 // Directives about single agents in the swarm (kind `shares`), given to random agents under faults:
 // the capacity of an agent, the number of its threads, and on the ring that it is drained. They have
-// their own random source, so that no other plan changes.
+// their own random source, so that no other plan changes. Also a schedule of two agents.
 
 import type { AgentId, Directive } from '../../agent/core/protocol/messages.ts';
+import { missing } from '../checkers/coverage.ts';
+import { crawling } from './case-kit.ts';
 import { EPOCH, SUSPECT_MS } from './cluster.ts';
 import { anyEnded, isUp, type Plan, SPAN_MS } from './plan.ts';
 import { Random } from './random.ts';
@@ -58,4 +60,21 @@ function give({ cluster }: Plan, by: AgentId, what: What): void {
   agent.inputs.push(() => {
     agent.core.operator.give(what, cluster.instant(by), () => {});
   });
+}
+
+/** The agent that is not drained dies. The other has copies, but may not fetch the rest. */
+export function drainedAlone(): string[] {
+  const c = crawling(['a1', 'a2']);
+  const tell = (value: 1 | null) => {
+    const { core } = c.agents.get('a2')!;
+    core.operator.give({ kind: 'drain', host: 'a2', value }, c.instant('a2'), () => {});
+  };
+  tell(1);
+  c.runUntil('a2 is drained', () => c.snapshot('a2').capacity === 0);
+  c.run(SUSPECT_MS);
+  c.kill('a1');
+  c.run(10 * SUSPECT_MS);
+  tell(null);
+  c.runToEnd();
+  return missing(c.log, c.web.keys());
 }

@@ -7,7 +7,7 @@ import type { Kind } from './plan.ts';
 import { replay } from './run-swarm.ts';
 import { runSwarm } from './swarm.ts';
 
-const kinds: readonly Kind[] = ['moves', 'faults', 'disks'];
+const kinds: readonly Kind[] = ['moves', 'faults', 'disks', 'shares'];
 const partial: readonly Kind[] = ['calm', 'faults'];
 const seed = 1;
 describe('swarm: polite requests, complete crawls, equal views and no loss with any disk', () => {

@@ -6,8 +6,7 @@ import type { Directives } from '../protocol/directives.ts';
 import type { CoreSettings } from '../protocol/settings.ts';
 
 export class DirectedSettings {
-  /** The capacity of this incarnation. */
-  current: number;
+  #current: number;
   readonly settings: CoreSettings;
   readonly #given: CoreSettings;
   readonly #directives: Pick<Directives, 'threads' | 'capacity' | 'drains'>;
@@ -22,8 +21,13 @@ export class DirectedSettings {
     this.#given = settings;
     this.#directives = directives;
     this.#mayDrain = mayDrain;
-    this.current = this.directed;
+    this.#current = this.directed;
     this.settings = this.#live(settings);
+  }
+
+  /** The capacity of this incarnation. */
+  get current(): number {
+    return this.#current;
   }
 
   /** The capacity that this agent must have; 0: it is drained. */
@@ -35,7 +39,7 @@ export class DirectedSettings {
 
   /** A new incarnation begins. */
   adopt(): void {
-    this.current = this.directed;
+    this.#current = this.directed;
   }
 
   #live(settings: CoreSettings): CoreSettings {

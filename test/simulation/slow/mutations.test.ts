@@ -25,6 +25,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'numbers-jump-at-start': ['disks', 6],
   relay: ['cuts', 1],
   'leave-waits': ['moves', 31],
+  'capacity-rejoins': ['shares', 1],
   'robots-obeyed': ['calm', 1],
   'slots-listed': ['budgets', 552],
   'slots-rest': ['budgets', 714],

@@ -7,7 +7,11 @@ import {
   readCompletion,
   recordCompletion,
 } from '../../../../agent/cli/state-files/completion-file.ts';
-import { directedMembers, takeBack } from '../../../../agent/cli/state-files/stored-directives.ts';
+import {
+  directedMembers,
+  directivesInForce,
+  takeBack,
+} from '../../../../agent/cli/state-files/stored-directives.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { lockDirectory, lockFile, openState } from '../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
@@ -155,4 +159,22 @@ test('stored directives: capacities in force replace those of the config, and dr
   assert.deepEqual(capacities(pause), [1, 1]);
   assert.deepEqual(capacities(of('capacity', 'a1', 2, 3), of('drain', 'a2', 1, 4)), [2, 0]);
   assert.deepEqual(capacities(of('capacity', 'a1', null, 3), of('drain', 'a2', null, 4)), [1, 1]);
+});
+
+test('stored directives: those of agents are listed with the command that revokes them', () => {
+  const by = 'a2';
+  const lines = directivesInForce(
+    crawlWith(
+      { kind: 'drain', host: 'a1', value: 1, n: 3, by },
+      { kind: 'capacity', host: 'a2', value: 0.5, n: 2, by },
+      { kind: 'threads', host: '*', value: 9, n: 1, by },
+    ),
+  );
+  const said = [
+    /^in force: drain a1, given by a2; to revoke it: \S+ undrain \S+ a1$/,
+    /^in force: capacity a2 0\.5, given by a2; to revoke it: \S+ capacity \S+ a2 default$/,
+    /^in force: threads all 9, given by a2; to revoke it: \S+ threads \S+ all default$/,
+  ];
+  assert.equal(lines.length, said.length);
+  for (const [i, line] of lines.entries()) assert.match(line, said[i]!);
 });
