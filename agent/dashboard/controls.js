@@ -42,6 +42,16 @@ function textOf(answer) {
   return JSON.stringify(answer);
 }
 
+/** Directives about an agent that have a number. */
+const OF_AGENTS = ['capacity', 'threads'];
+
+function withdrawalOf({ kind, host }) {
+  if (kind === 'pause') return { kind: 'resume' };
+  if (kind === 'drain') return { kind: 'undrain', agent: host };
+  if (OF_AGENTS.includes(kind)) return { kind, agent: host === '*' ? 'all' : host, value: 'default' };
+  return { kind: `un${kind}`, host: host ?? '*' };
+}
+
 export function Directives({ view, refresh }) {
   const command = useCommand(refresh);
   const [form, setForm] = useState({ host: '', delay: '', seeds: '' });
@@ -54,14 +64,14 @@ export function Directives({ view, refresh }) {
   const host = form.host.trim();
   const columns = [
     { title: 'Directive', of: (d) => d.kind },
-    { title: 'Hosts', of: (d) => d.host ?? 'all' },
-    { title: 'Value', of: (d) => (d.kind === 'delay' ? duration(d.value) : '') },
+    { title: 'Hosts or agent', of: (d) => d.host || 'all' },
+    { title: 'Value', of: (d) => (d.kind === 'delay' ? duration(d.value) : OF_AGENTS.includes(d.kind) ? d.value : '') },
     { title: 'Given to', of: (d) => d.by },
     { title: 'Obeyed by', of: (d) => (d.missing.length > 0 ? `${d.applied.join(', ')}; not yet by ${d.missing.join(', ')}` : 'all agents') },
     {
       title: 'Withdraw',
       of: (d) => {
-        const body = d.kind === 'pause' ? { kind: 'resume' } : { kind: `un${d.kind}`, host: d.host ?? '*' };
+        const body = withdrawalOf(d);
         return html`<button type="button" class="small" onClick=${give(`Withdraw ${d.kind}`, body)}>Withdraw<span class="hidden"> ${d.kind} ${d.host ?? ''}</span></button>`;
       },
     },

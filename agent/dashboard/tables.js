@@ -32,6 +32,8 @@ export function Failure({ error }) {
 function State({ agent }) {
   const [kind, text] = agent.paused
     ? ['warn', 'paused']
+    : agent.capacity === 0 && agent.joined
+      ? ['warn', 'drained']
     : agent.lifecycle !== 'crawling'
       ? ['warn', agent.lifecycle]
       : agent.joined

@@ -164,6 +164,13 @@ describe('HTTP server', { concurrency: 1 }, () => {
     const heavy = await ask(`${api}/query`, { method: 'POST', body: { sql: huge } });
     assert.ok([400, 413].includes(heavy.status), heavy.text.slice(0, 300));
 
+    const threadsOf = async (id: string) => {
+      const { agents } = await json<{ agents: { id: string; threads: number }[] }>(
+        `${api}/cluster`,
+      );
+      return agents.find((agent) => agent.id === id)?.threads;
+    };
+    const before = await threadsOf('a1');
     const pause = { method: 'POST', headers: steering, body: { kind: 'pause' } };
     assert.deepEqual(await json(`${api}/directives`, pause), { a1: 'applied', a2: 'applied' });
     await untilAsked('both agents are known to be paused', async () => {
@@ -180,6 +187,23 @@ describe('HTTP server', { concurrency: 1 }, () => {
     } = await json<Rows>(`${api}/hosts?search=${host}&sort=host`);
     assert.equal(slowed?.delay_ms, 1500);
     await json(`${api}/directives`, { ...pause, body: { kind: 'undelay', host } });
+    for (const [value, threads] of [
+      [5, 5],
+      ['default', before],
+    ] as const) {
+      const body = { kind: 'threads', agent: 'a1', value };
+      await json(`${api}/directives`, { ...pause, body });
+      await untilAsked(
+        `a1 has ${threads} threads`,
+        async () => (await threadsOf('a1')) === threads,
+      );
+    }
+    await refusal(
+      `${api}/directives`,
+      { ...pause, body: { kind: 'drain', agent: 'a9' } },
+      503,
+      'command-failed',
+    );
     await refusal(
       `${api}/directives`,
       { ...pause, body: { kind: 'block', host: 'a b' } },

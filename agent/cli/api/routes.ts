@@ -64,10 +64,15 @@ const hostsQuery = z.strictObject({
 });
 const urlsQuery = z.strictObject({ host, limit, after });
 
+/** `default`: as in the config. */
+const number = z.union([z.number().positive(), z.literal('default')]);
 const directive = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.enum(['pause', 'resume']) }),
   z.strictObject({ kind: z.enum(['block', 'unblock', 'undelay']), host }),
   z.strictObject({ kind: z.literal('delay'), host, delayMs: z.int().min(0).max(86_400_000) }),
+  z.strictObject({ kind: z.enum(['drain', 'undrain']), agent: agentId }),
+  z.strictObject({ kind: z.literal('capacity'), agent: agentId, value: number }),
+  z.strictObject({ kind: z.literal('threads'), agent: agentId, value: number }),
 ]);
 
 const READING: readonly Route[] = [
@@ -159,6 +164,12 @@ const STEERING: readonly Route[] = [
           return run({ name: 'delay', args: [body.host, String(body.delayMs)] });
         case 'block':
           return run({ name: 'block', args: [body.host] });
+        case 'drain':
+        case 'undrain':
+          return run({ name: body.kind, args: [body.agent] });
+        case 'capacity':
+        case 'threads':
+          return run({ name: body.kind, args: [body.agent, String(body.value)] });
         default:
           return run({ name: body.kind.slice(2), options: ['--off'], args: [body.host] });
       }

@@ -61,9 +61,9 @@ export class Services {
       throw new HttpProblem(404, 'agent-unknown', detail, 'GET /api/v1/agents lists the agents');
     }
     const others = viewOf(leaving, capacitiesOf(agents)).filter((one) => one.id !== id);
-    if (others.length === 0) {
+    if (others.every(({ capacity }) => capacity === 0)) {
       const remedy = 'use stop: the state stays, and a launch continues';
-      throw new HttpProblem(409, 'last-agent', `${id} is the only agent`, remedy);
+      throw new HttpProblem(409, 'last-agent', `${id} is the only agent that takes hosts`, remedy);
     }
     const file = openStateFile(id, path.join(this.#config.agent.dataDir, id, 'state.sqlite'));
     if (typeof file === 'string') {

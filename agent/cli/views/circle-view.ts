@@ -87,8 +87,7 @@ export function viewOf(
   return ids.map((one) => ({ id: one, capacity: capacities.get(one) ?? 1 }));
 }
 
-/** A status has the capacities of the other agents only. */
 export function capacitiesOf(agents: readonly AgentStatus[]): ReadonlyMap<string, number> {
-  const members = agents.flatMap((agent) => agent.members);
-  return new Map(members.map(({ id, capacity }) => [id, capacity]));
+  const all = agents.flatMap((agent) => [...agent.members, agent]);
+  return new Map(all.map(({ id, capacity }) => [id, capacity]));
 }
