@@ -82,7 +82,9 @@ export class Site {
     // The dashboard has no data of the crawl, and it asks for the token.
     if (asset) return sendAsset(request, response, asset);
     const asker = { headers: request.headers, remoteAddress: request.socket.remoteAddress };
+    // Whatever asks whether a process lives seldom has a token.
     if (url.pathname === '/healthz') return this.#health(response);
+    if (url.pathname === '/readyz') return this.#readiness(response);
     const role = roleOf(asker, this.#p.tokens);
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
     const found = routeOf(method, url.pathname);
@@ -97,8 +99,6 @@ export class Site {
 
   async #special(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
     switch (url.pathname) {
-      case '/readyz':
-        return this.#readiness(response);
       case '/metrics': {
         const known = [...this.#statuses.values()].map(({ status }) => status);
         const age = (id: string) => (monotonicMs() - this.#statuses.get(id)!.at) / 1000;
@@ -152,9 +152,9 @@ export class Site {
       ({ status, at }) => !status.joined || monotonicMs() - at > STATUS_MS_MAX,
     );
     const isReady = known.length > 0 && waiting.length === 0;
-    const why = waiting.map(({ status }) => `${status.id}: ${status.waits ?? 'has not joined'}`);
+    const ids = waiting.map(({ status }) => status.id).join(', ');
     response.writeHead(isReady ? 200 : 503, { 'content-type': 'text/plain' });
-    response.end(isReady ? 'ok\n' : `${why.join('\n') || 'no agent has reported yet'}\n`);
+    response.end(isReady ? 'ok\n' : `not joined: ${ids || 'no agent has reported yet'}\n`);
   }
 }
 
