@@ -18,6 +18,7 @@ import { formOf, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import { captureOf, unarchived } from './exchange-capture.ts';
 import { failureOutcome, UNREACHABLE } from './fetch-failure.ts';
 import { nothing, PageLinks, type PageLinksParts } from './page-links.ts';
+import { PageSpan } from './page-span.ts';
 import { conditionsOf, notModified, UNCHANGED, validatorsOf } from './revalidation.ts';
 import { RobotsAnswers, type RobotsAnswersParts } from './robots-answers.ts';
 
@@ -62,8 +63,11 @@ export class PagePipeline {
   /** Makes the request. Every failure becomes an outcome; never rejects. */
   async run(request: PageRequest): Promise<Outcome> {
     const account = this.#p.bodies.open();
+    const span = new PageSpan(request);
     try {
-      return await this.#outcomeOf(request, account);
+      const outcome = await this.#outcomeOf(request, account, span);
+      span.end(outcome);
+      return outcome;
     } finally {
       account.close();
     }
@@ -72,6 +76,7 @@ export class PagePipeline {
   async #outcomeOf(
     request: PageRequest,
     account: NonNullable<FetchRequest['account']>,
+    span: PageSpan,
   ): Promise<Outcome> {
     const abort = new AbortController();
     this.#open.set(request.id, { request, abort });
@@ -90,6 +95,7 @@ export class PagePipeline {
       ...(request.address === undefined ? {} : { address: request.address }),
     });
     this.#open.delete(request.id);
+    span.stage('fetched');
     if (result.kind === 'failure' && UNREACHABLE.has(result.code)) this.#p.onUnreachable?.(request);
     if (result.kind === 'failure') {
       return isRobots ? this.#robots.outcomeOf(request, result) : failureOutcome(request, result);
@@ -98,8 +104,10 @@ export class PagePipeline {
     const outcome = isRobots
       ? this.#robots.outcomeOf(request, result)
       : await this.#page(request, result);
+    span.stage('parsed');
     const archived = await archiving;
     if (archived === undefined) return outcome;
+    span.stage('archived');
     return archived === null ? unarchived(request, result) : { ...outcome, archived };
   }
 
