@@ -54,7 +54,7 @@ function withdrawalOf({ kind, host }) {
 
 export function Directives({ view, refresh }) {
   const command = useCommand(refresh);
-  const [form, setForm] = useState({ host: '', delay: '', seeds: '' });
+  const [form, setForm] = useState({ host: '', delay: '', seeds: '', agent: '', number: '' });
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
   const give = (what, body) => (event) => {
     event.preventDefault();
@@ -62,6 +62,9 @@ export function Directives({ view, refresh }) {
   };
   const isPaused = view.agents.some(({ paused }) => paused);
   const host = form.host.trim();
+  const agent = form.agent || (view.agents[0]?.id ?? '');
+  const isDrained = view.agents.some(({ id, capacity }) => id === agent && capacity === 0);
+  const number = Number(form.number);
   const columns = [
     { title: 'Directive', of: (d) => d.kind },
     { title: 'Hosts or agent', of: (d) => d.host || 'all' },
@@ -106,6 +109,22 @@ export function Directives({ view, refresh }) {
         <h3>Seeds</h3>
         <label>URLs, one per line <textarea rows="3" value=${form.seeds} onInput=${set('seeds')}></textarea></label>
         <button type="submit" disabled=${form.seeds.trim() === ''}>Add the seeds</button>
+      </form>
+      <form class="card stack" onSubmit=${(e) => e.preventDefault()}>
+        <h3>One agent</h3>
+        <label>Agent <select value=${agent} onChange=${set('agent')}>
+          ${view.agents.map(({ id }) => html`<option value=${id}>${id}</option>`)}
+        </select></label>
+        <p>A drained agent hands over its hosts and takes no others, but keeps running.</p>
+        <div class="row">
+          <button type="button" disabled=${agent === '' || isDrained} onClick=${give(`Drain of ${agent}`, { kind: 'drain', agent })}>Drain</button>
+          <button type="button" disabled=${agent === ''} onClick=${give(`Return of ${agent}`, { kind: 'undrain', agent })}>Undrain</button>
+        </div>
+        <label>Capacity or threads <input type="number" min="1" max="4096" value=${form.number} onInput=${set('number')} /></label>
+        <div class="row">
+          <button type="button" disabled=${agent === '' || number < 1} onClick=${give(`Capacity of ${agent}`, { kind: 'capacity', agent, value: number })}>Set the capacity</button>
+          <button type="button" disabled=${agent === '' || number < 1} onClick=${give(`Threads of ${agent}`, { kind: 'threads', agent, value: number })}>Set the threads</button>
+        </div>
       </form>
       <${Stop} command=${command} />
     </div>

@@ -241,6 +241,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
+  ['http-thread.ts: the dashboard cannot be served', 'so few files that a thread cannot start'],
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],
   ['query-runs.ts: narrow it to some hosts', 'a query of 20 s'],
   ['site.ts: ubiring status shows the cluster', 'an agent of another crawl at an endpoint'],

@@ -58,7 +58,12 @@ export function startHttp({ config, listen, env, version, onError }: Start): Htt
   }
   const work: HttpWork = { config, host, port, tokens: tokens.text, version };
   const script = new URL(`../api/http-worker${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(script, { workerData: work, resourceLimits: HEAP });
+  let worker: Worker;
+  try {
+    worker = new Worker(script, { workerData: work, resourceLimits: HEAP });
+  } catch (error) {
+    return `the dashboard cannot be served: ${messageOf(error)}; raise the limit of files (ulimit -n)`;
+  }
   // The crawl ends without waiting for it.
   worker.unref();
   const started = Promise.withResolvers<string>();

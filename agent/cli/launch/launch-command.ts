@@ -126,15 +126,13 @@ async function launchLocked(
   }
   const startedMs = monotonicMs();
   const isServing = flags.monitor !== false && config.monitor.listen === null;
-  const http = isServing ? await startedHttp(config) : null;
   const restart = flags.restart ?? false;
-  const run = new Launch({ config, restart, http, onStarted: unlock, ...start });
+  const run = new Launch({ config, restart, onStarted: unlock, ...start });
   // After the signal handlers are set: a reader of this line may send a signal at once.
   say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
-  http?.url.then(
-    (url) => run.serves(url),
-    () => {},
-  );
+  // After the agents: they need the files that this process may open, if they are few.
+  const http = isServing ? await startedHttp(config) : null;
+  if (http) run.serve(http);
   const code = await run.ended;
   http?.close();
   // Set before the summary: if its reader closes the pipe early, the exit code stays the same.
@@ -170,8 +168,6 @@ interface LaunchOptions extends Pick<Start, 'ids' | 'round' | 'awaits' | 'comple
   readonly config: ResolvedConfig;
   /** Whether agents that die are restarted. */
   readonly restart: boolean;
-  /** Serves the dashboard; null: nothing does. */
-  readonly http: HttpThread | null;
   /** Called, perhaps more than once, when each agent holds its lock or has exited. */
   readonly onStarted: () => void;
 }
@@ -192,6 +188,8 @@ class Launch {
   readonly #waiting = new Map<string, NodeJS.Timeout>();
   readonly #timer: NodeJS.Timeout;
   #signals = 0;
+  /** Serves the dashboard; null: nothing does. */
+  #http: HttpThread | null = null;
   #dashboard: string | null = null;
 
   constructor(options: LaunchOptions) {
@@ -215,8 +213,17 @@ class Launch {
     return new AgentProcess(start, (agent) => this.#onEnd(agent));
   }
 
+  /** The dashboard is shown once it is served. */
+  serve(http: HttpThread): void {
+    this.#http = http;
+    http.url.then(
+      (url) => this.#serves(url),
+      () => {},
+    );
+  }
+
   /** @param url - of the dashboard */
-  serves(url: string): void {
+  #serves(url: string): void {
     this.#dashboard = url;
     this.#view.say(`dashboard: ${url}`);
   }
@@ -234,7 +241,7 @@ class Launch {
       status: agent.status,
     }));
     this.#view.show(this.#frames.next(this.#clusterAt(now), now, reported), now);
-    this.#options.http?.noteStatuses(
+    this.#http?.noteStatuses(
       this.agents.flatMap(({ exit, status }) => (exit === null && status ? [status] : [])),
     );
     if (reported.every(({ status }, k) => status !== null || this.agents[k]?.exit !== null)) {
