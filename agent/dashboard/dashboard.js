@@ -42,26 +42,19 @@ function usePlace() {
   return { ...place, setFilters };
 }
 
-/** The last state of the cluster, samples of it, the circle, and why there is no answer. */
+/** The last state of the cluster, samples of it, and why there is no answer. */
 function useCluster(tokenNumber) {
-  const [state, set] = useState({ view: null, circle: null, error: null, samples: [] });
+  const [state, set] = useState({ view: null, error: null, samples: [] });
   const refresh = useRef(() => {});
   useEffect(() => {
     let isOver = false;
     let timer;
-    let circleKey = '';
-    let circle = null;
     const look = async () => {
       clearTimeout(timer);
       try {
         const view = await get('/cluster');
-        const key = view.agents.map((a) => `${a.id} ${a.joined} ${a.members.map((m) => `${m.id}${m.inc}${m.joined}${m.leaving}${m.capacity}`)}`).join();
-        if (key !== circleKey) {
-          circle = await get('/circle');
-          circleKey = key;
-        }
         if (isOver) return;
-        set(({ samples }) => ({ view, circle, error: null, samples: [...samples, sampleOf(view)].slice(-SAMPLES_MAX) }));
+        set(({ samples }) => ({ view, error: null, samples: [...samples, sampleOf(view)].slice(-SAMPLES_MAX) }));
       } catch (error) {
         if (!isOver) set((was) => ({ ...was, error }));
       }
@@ -79,6 +72,26 @@ function useCluster(tokenNumber) {
     };
   }, [tokenNumber]);
   return { ...state, refresh: () => refresh.current() };
+}
+
+/** Asked for by itself: the state of the cluster waits for agents that do not answer. */
+function useCircle(tokenNumber) {
+  const [circle, set] = useState(null);
+  useEffect(() => {
+    let last = '';
+    const look = async () => {
+      if (document.hidden) return;
+      const found = await get('/circle').catch(() => null);
+      const text = JSON.stringify(found);
+      if (found === null || text === last) return;
+      last = text;
+      set(found);
+    };
+    look();
+    const timer = setInterval(look, POLL_MS);
+    return () => clearInterval(timer);
+  }, [tokenNumber]);
+  return circle;
 }
 
 function sampleOf({ at, agents }) {
@@ -283,7 +296,8 @@ function App() {
   const { part, filters, setFilters } = usePlace();
   const [tokenNumber, setTokenNumber] = useState(0);
   const [dialog, setDialog] = useState(null);
-  const { view, circle, error, samples, refresh } = useCluster(tokenNumber);
+  const { view, error, samples, refresh } = useCluster(tokenNumber);
+  const circle = useCircle(tokenNumber);
   const events = useEvents(tokenNumber);
   const colours = useMemo(colouring, []);
   const theme = useTheme();

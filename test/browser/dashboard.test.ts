@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { Scratch, start, until, untilJoined } from '../integration/cli-process.ts';
+import { run, Scratch, start, until, untilAsked, untilJoined } from '../integration/cli-process.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 
 const NET = 99;
@@ -86,6 +86,16 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     }
   });
 
+  /** Waits until a4 has rejoined with this capacity. */
+  const capacityOfA4 = (capacity: number) =>
+    untilAsked(`a4 with capacity ${capacity}`, async () => {
+      const { agents } = JSON.parse((await run('status', config, '--json')).stdout) as {
+        agents: { id: string; joined: boolean; capacity: number; members: unknown[] }[];
+      };
+      const isWhole = agents.every(({ joined, members }) => joined && members.length === 3);
+      return agents.length === 4 && isWhole && agents[3]?.capacity === capacity;
+    });
+
   test('every directive works by mouse and by keyboard, and has a receipt', async () => {
     const { page, faults } = await opened('directives');
     const keyboard = async (name: string) => {
@@ -120,14 +130,18 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
       await page.getByRole('combobox', { name: 'Agent', exact: true }).selectOption('a4');
       await press('Drain');
       await receipt('Drain of a4');
+      await capacityOfA4(0);
       await page.getByRole('button', { name: 'Withdraw drain a4' }).waitFor();
       await press('Undrain');
       await receipt('Return of a4');
+      await capacityOfA4(1);
       await page.getByLabel('Capacity or threads').fill('2');
       await press('Set the capacity');
       await receipt('Capacity of a4');
+      await capacityOfA4(2);
       await press('Withdraw capacity a4');
       await receipt('Withdraw capacity');
+      await capacityOfA4(1);
       await press('Set the threads');
       await receipt('Threads of a4');
       await press('Withdraw threads a4');
@@ -144,7 +158,7 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     const { page, faults } = await opened('hosts');
     await page.getByLabel('Name', { exact: true }).fill('127.99.0.1');
     await page.getByLabel('Name', { exact: true }).press('Enter');
-    await page.waitForURL(/search=127\.99\.0\.1/);
+    await until('the filter is in the address', () => page.url().includes('search=127.99.0.1'));
     await page.reload();
     await page.getByRole('cell', { name: '127.99.0.1', exact: true }).waitFor();
     assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '127.99.0.1');
@@ -195,7 +209,8 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
 
 /** When an agent recorded that it took hosts over, as Unix milliseconds. */
 async function collectTakeover(page: Page): Promise<number> {
-  await page.locator('.events .kind.takeover').first().waitFor({ timeout: 30_000 });
+  const taken = page.locator('.events li').filter({ hasText: /took over .* of a3/ });
+  await taken.first().waitFor({ timeout: 30_000 });
   return Date.now();
 }
 

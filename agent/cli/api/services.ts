@@ -3,11 +3,13 @@
 
 import path from 'node:path';
 import { placementOf } from '../../composition/placement.ts';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { monotonicMs } from '../../runtime/clock.ts';
 import { OWNED_HOSTS } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { openStateFile } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
-import { type Circle, capacitiesOf, circleOf, viewOf } from '../views/circle-view.ts';
+import { type Circle, Circles, capacitiesOf, viewOf } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
 import { circleAt, historyOf } from '../views/history.ts';
 import {
@@ -21,13 +23,20 @@ import { runCommand } from './command-run.ts';
 import { QueryRuns } from './query-runs.ts';
 
 type Command = Parameters<typeof runCommand>[1];
+/** Later, the agents may have met others. */
+const REPORT_MS_MAX = 3000;
+
 export class Services {
   readonly watch: ClusterWatch;
   readonly queries: QueryRuns;
   readonly #config: ResolvedConfig;
+  readonly #circles: Circles;
+  #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
 
   constructor(config: ResolvedConfig) {
     this.#config = config;
+    this.#circles = new Circles(config.cluster);
+    this.#reported = { statuses: [], at: -Infinity };
     this.watch = new ClusterWatch(config);
     this.queries = new QueryRuns(this.#source);
   }
@@ -49,8 +58,22 @@ export class Services {
   /** @param at - Unix milliseconds; absent: now */
   readonly circle = async (at?: number): Promise<Circle> => {
     if (at !== undefined) return circleAt(this.#config, at);
-    return circleOf(this.#config.cluster, (await this.watch.now()).view.agents);
+    const agents = this.#whole() ?? (await this.watch.now()).view.agents;
+    return this.#circles.of(agents);
   };
+
+  /** The agents of the process that serves, which report every second. */
+  noteStatuses(statuses: readonly AgentStatus[]): void {
+    this.#reported = { statuses, at: monotonicMs() };
+  }
+
+  /** What was reported, if it has the whole cluster: then no agent need be asked. */
+  #whole(): readonly AgentStatus[] | null {
+    const { statuses, at } = this.#reported;
+    const ids = new Set(statuses.map(({ id }) => id));
+    const isWhole = statuses.every(({ members }) => members.every(({ id }) => ids.has(id)));
+    return statuses.length > 0 && isWhole && monotonicMs() - at < REPORT_MS_MAX ? statuses : null;
+  }
 
   /** The hosts of an agent on this machine, by the agents that would own them without it. */
   readonly departure = async (id: string) => {

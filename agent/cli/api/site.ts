@@ -52,6 +52,7 @@ export class Site {
   }
 
   noteStatuses(statuses: readonly AgentStatus[]): void {
+    this.#p.services.noteStatuses(statuses);
     for (const status of statuses) this.#statuses.set(status.id, { status, at: monotonicMs() });
   }
 

@@ -28,23 +28,39 @@ export interface Circle {
 
 type Cluster = ResolvedConfig['cluster'];
 
-/** With the overlay kademlia, agents know only some others, so the views are united. */
-export function circleOf(cluster: Cluster, agents: readonly AgentStatus[]): Circle {
-  const { overlay } = cluster;
-  const capacities = capacitiesOf(agents);
-  const joined = agents.filter((one) => one.joined);
-  const views = joined.map((agent) => viewOf(agent, capacities));
-  const all = new Map(views.flat().map((part) => [part.id, part]));
-  const groups = new Map<string, { seenBy: string[]; parts: readonly Part[] }>();
-  for (const [i, agent] of joined.entries()) {
-    const parts = overlay === 'ring' ? views[i]! : [...all.values()];
-    const key = JSON.stringify(parts);
-    const group = groups.get(key) ?? { seenBy: [], parts };
-    group.seenBy.push(agent.id);
-    groups.set(key, group);
+/** The circles of the present members; many dashboards ask for the same one every second. */
+export class Circles {
+  readonly #cluster: Cluster;
+  #last: { readonly key: string; readonly circle: Circle } | null = null;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
   }
-  const seen = [...groups.values()];
-  return { overlay, views: seen.map(({ seenBy, parts }) => circleView(cluster, seenBy, parts)) };
+
+  /** With the overlay kademlia, agents know only some others, so the views are united. */
+  of(agents: readonly AgentStatus[]): Circle {
+    const { overlay } = this.#cluster;
+    const capacities = capacitiesOf(agents);
+    const joined = agents.filter((one) => one.joined);
+    const views = joined.map((agent) => viewOf(agent, capacities));
+    const all = new Map(views.flat().map((part) => [part.id, part]));
+    const groups = new Map<string, { seenBy: string[]; parts: readonly Part[] }>();
+    for (const [i, agent] of joined.entries()) {
+      const parts = overlay === 'ring' ? views[i]! : [...all.values()];
+      const group = groups.get(JSON.stringify(parts)) ?? { seenBy: [], parts };
+      group.seenBy.push(agent.id);
+      groups.set(JSON.stringify(parts), group);
+    }
+    const seen = [...groups.values()];
+    const key = JSON.stringify(seen);
+    if (this.#last?.key === key) return this.#last.circle;
+    const circle = {
+      overlay,
+      views: seen.map(({ seenBy, parts }) => circleView(this.#cluster, seenBy, parts)),
+    };
+    this.#last = { key, circle };
+    return circle;
+  }
 }
 
 export function circleView(
