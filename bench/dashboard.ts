@@ -1,6 +1,7 @@
 // What the dashboard costs: `node bench/dashboard.ts`. A busy agent serves it itself. Windows with
 // many open dashboards and one scrape a second alternate with windows without. The processor time of
-// the process, per page, is compared. The start of the thread is measured alone.
+// its processes, per page, is compared. Then its state file gets many hosts and URLs, and each list is
+// requested.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +9,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { startHttp } from '../agent/cli/http/http-thread.ts';
+import { startHttp } from '../agent/cli/http/http-process.ts';
 import { startWeb } from '../test/web/server.ts';
 import { helpText, readFlags, UsageError, whole } from './flags.ts';
 import { readConfig } from './launched.ts';
@@ -29,31 +30,24 @@ const FLAGS = {
   urls: whole(10_000_000, 1, 100_000_000),
 };
 const main = path.resolve(import.meta.dirname, '../agent/main.ts');
-const START_RUNS = 5;
 
-/** Processor time of a process so far, in ms, with all its threads. */
+/** Processor time of a process and its children so far, in ms. */
 function cpuMsOf(pid: number): number {
-  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.reduce((sum, one) => sum + cpuMsOfOne(Number(one), pid), 0);
 }
 
-async function startCost(file: string): Promise<string> {
-  const config = readConfig(file);
-  const cpu: number[] = [];
-  const memory: number[] = [];
-  for (let run = 0; run < START_RUNS; run++) {
-    const before = process.cpuUsage();
-    const rss = process.memoryUsage.rss();
-    const listen = { host: '127.0.0.1', port: 0 };
-    const http = startHttp({ config, listen, env: {}, version: '', onError: () => {} });
-    if (typeof http === 'string') throw new Error(http);
-    await http.url;
-    const { user, system } = process.cpuUsage(before);
-    cpu.push((user + system) / 1000);
-    memory.push((process.memoryUsage.rss() - rss) / 1e6);
-    http.close();
+/** 0 if it is neither `parent` nor its child. */
+function cpuMsOfOne(pid: number, parent: number): number {
+  let stat: string;
+  try {
+    stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return 0;
   }
-  return `the start takes ${spreadText(spread(cpu), 0)} ms of processor time and ${spreadText(spread(memory), 0)} MB`;
+  const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
+  if (pid !== parent && Number(fields[1]) !== parent) return 0;
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 /** One open dashboard: it asks for the state every second, and reads the events. */
@@ -194,7 +188,6 @@ async function measure(): Promise<void> {
         monitor: { listen: '127.0.0.1:0' },
       }),
     );
-    process.stdout.write(`${await startCost(file)}\n`);
     const agent = spawn(process.execPath, [main, 'agent', file, '--id', 'a1'], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });

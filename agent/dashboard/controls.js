@@ -58,6 +58,8 @@ export function Directives({ view, refresh }) {
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
   const give = (what, body) => (event) => {
     event.preventDefault();
+    const isAll = body.kind === 'block' && body.host === '*';
+    if (isAll && !confirm('Block all hosts? The crawl then ends.')) return;
     command.send(what, '/directives', body);
   };
   const isPaused = view.agents.some(({ paused }) => paused);

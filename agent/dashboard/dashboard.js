@@ -24,7 +24,7 @@ const PARTS = {
 /** The part and its filters: `#hosts?state=trap`. */
 function placeOf(hash) {
   const [part, search = ''] = hash.slice(1).split('?');
-  return { part: part in PARTS ? part : 'overview', filters: Object.fromEntries(new URLSearchParams(search)) };
+  return { part: Object.hasOwn(PARTS, part) ? part : 'overview', filters: Object.fromEntries(new URLSearchParams(search)) };
 }
 
 function usePlace() {
@@ -106,6 +106,7 @@ function sampleOf({ at, agents }) {
 function useEvents(tokenNumber) {
   const [events, set] = useState([]);
   useEffect(() => {
+    set([]);
     const control = new AbortController();
     let waiting = [];
     const take = setInterval(() => {
@@ -155,9 +156,9 @@ function stateOf({ complete, agents, failures }) {
   return agents.some(({ joined }) => joined) ? ['good', 'crawling'] : ['warn', 'starting'];
 }
 
-function Header({ view, samples, refresh, askToken }) {
+function Header({ view, error, samples, refresh, askToken }) {
   const command = useCommand(refresh);
-  const [kind, text] = view ? stateOf(view) : ['', 'connecting'];
+  const [kind, text] = error ? ['bad', 'no answer'] : view ? stateOf(view) : ['', 'connecting'];
   const agents = view?.agents ?? [];
   const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);
   const isPaused = agents.some(({ paused }) => paused);
@@ -273,20 +274,24 @@ function failedSeries(samples) {
   }));
 }
 
-function TokenDialog({ onClose }) {
+function TokenDialog({ onClose, onChange }) {
   const dialog = useRef(null);
   const [text, setText] = useState(token.get());
   useEffect(() => dialog.current.showModal(), []);
   const submit = (event) => {
     event.preventDefault();
-    token.set(text.trim());
+    const given = text.trim();
+    if (given !== token.get()) {
+      token.set(given);
+      onChange();
+    }
     dialog.current.close();
   };
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="token-title">
     <form class="stack" onSubmit=${submit}>
       <h2 id="token-title">Token</h2>
       <p>From the file that <code>monitor.tokens</code> names. It is kept for this tab only. On the machine of the agent, no token is needed.</p>
-      <label>Token <input type="password" autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} /></label>
+      <label>Token <input type="password" autocomplete="off" pattern="[!-~]*" value=${text} onInput=${(e) => setText(e.target.value)} /></label>
       <div class="row"><button type="submit" class="main">Use it</button><button type="button" onClick=${() => dialog.current.close()}>Cancel</button></div>
     </form>
   </dialog>`;
@@ -303,7 +308,8 @@ function App() {
   const theme = useTheme();
   // Colours follow the names, not the order in which agents were met.
   for (const { id } of view?.agents ?? []) colours(id);
-  const common = { view, filters, setFilters, colours, refresh };
+  const shown = error && view ? { ...view, problems: [{ text: error.message, remedy: error.remedy ?? '' }] } : view;
+  const common = { view: shown, filters, setFilters, colours, refresh };
   const parts = {
     overview: () => html`<${Overview} ...${common} circle=${circle} samples=${samples} events=${events} theme=${theme} />`,
     agents: () => html`<${Agents} ...${common} onLeave=${(id) => setDialog({ leave: id })} />`,
@@ -316,7 +322,7 @@ function App() {
   };
   return html`
     <a class="skip" href="#${part}" onClick=${(e) => { e.preventDefault(); document.querySelector('main').focus(); }}>Skip to the content</a>
-    <${Header} view=${view} samples=${samples} refresh=${refresh} askToken=${() => setDialog('token')} />
+    <${Header} view=${view} error=${error} samples=${samples} refresh=${refresh} askToken=${() => setDialog('token')} />
     <nav aria-label="Parts"><ul>
       ${Object.entries(PARTS).map(([name, title]) => html`<li key=${name}><a href=${`#${name}`} aria-current=${part === name ? 'page' : undefined}>${title}</a></li>`)}
     </ul></nav>
@@ -324,7 +330,7 @@ function App() {
       <${Failure} error=${error} />
       ${view ? parts[part]() : !error && html`<p class="quiet" aria-busy="true">Asking the agents…</p>`}
     </main>
-    ${dialog === 'token' && html`<${TokenDialog} onClose=${() => { setDialog(null); setTokenNumber(tokenNumber + 1); }} />`}
+    ${dialog === 'token' && html`<${TokenDialog} onClose=${() => setDialog(null)} onChange=${() => setTokenNumber(tokenNumber + 1)} />`}
     ${dialog?.leave && html`<${LeaveDialog} id=${dialog.leave} refresh=${refresh} onClose=${() => setDialog(null)} />`}
   `;
 }

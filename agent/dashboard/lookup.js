@@ -114,7 +114,7 @@ const EXAMPLES = {
 
 export function Sql({ filters, setFilters }) {
   const [text, setText] = useState(filters.sql ?? Object.values(EXAMPLES)[0]);
-  const [{ rows, error, isRunning, tookMs }, set] = useState({});
+  const [{ rows, problems, error, isRunning, tookMs }, set] = useState({});
   const run = async (event) => {
     event.preventDefault();
     setFilters({ sql: text });
@@ -122,7 +122,7 @@ export function Sql({ filters, setFilters }) {
     const startedAt = performance.now();
     try {
       const found = await post('/query', { sql: text });
-      set({ rows: found, tookMs: performance.now() - startedAt });
+      set({ rows: found.rows, problems: found.problems, tookMs: performance.now() - startedAt });
     } catch (failure) {
       set({ error: failure });
     }
@@ -147,6 +147,7 @@ export function Sql({ filters, setFilters }) {
       </div>
     </form>
     <${Failure} error=${error} />
+    ${problems?.length > 0 && html`<p class="note bad" role="alert">Not all states were read: ${problems.join(' ')}</p>`}
     ${rows && html`<p class="quiet" role="status">${count(rows.length)} rows in ${duration(tookMs)}</p>
       <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, 2000)} keyOf=${(row) => rows.indexOf(row)} empty="No rows." />`}
   </section>`;

@@ -143,11 +143,11 @@ describe('HTTP server', { concurrency: 1 }, () => {
     assert.equal(why.state, 'response');
     await refusal(`${api}/explain?url=--help`, {}, 400, 'command-refused');
 
-    const counted = await json<{ n: number }[]>(`${api}/query`, {
+    const counted = await json<{ rows: { n: number }[]; problems: string[] }>(`${api}/query`, {
       method: 'POST',
       body: { sql: 'SELECT count(*) AS n FROM hosts' },
     });
-    assert.ok(Number(counted[0]?.n) >= names.length);
+    assert.ok(Number(counted.rows[0]?.n) >= names.length);
     await refusal(
       `${api}/query`,
       { method: 'POST', body: { sql: 'DELETE FROM pages' } },

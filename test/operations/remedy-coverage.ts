@@ -190,7 +190,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/slow/crawl-names.test.ts', 'status reports that an agent has left'],
   },
   {
-    says: 'press p, or: ubiring resume …',
+    says: 'top/problems.ts: resume it: ubiring resume …',
     by: ['test/integration/top.test.ts', 'top on a terminal: keys'],
   },
   {
@@ -241,7 +241,6 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
-  ['http-thread.ts: the dashboard cannot be served', 'so few files that a thread cannot start'],
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],
   ['query-runs.ts: narrow it to some hosts', 'a query of 20 s'],
   ['site.ts: ubiring status shows the cluster', 'an agent of another crawl at an endpoint'],
@@ -268,6 +267,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
 
 /** Parts of texts that look like a remedy, and why they are none. */
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
+  ['the HTTP server has ended (…), and is started again', 'the agent does this itself'],
   ['and the pages of lost records are queued again', 'the agent does this itself'],
   ['pages whose records were lost are queued again', 'the agent does this itself'],
   ['; it is started again in …', 'the launch does this itself'],

@@ -11,7 +11,7 @@ import { wallMs } from '../../runtime/clock.ts';
 import { codeOfError, type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { say, version } from '../common/output.ts';
-import type { HttpThread } from '../http/http-thread.ts';
+import type { HttpProcess } from '../http/http-process.ts';
 import { recordCompletion, writeRefreshing } from '../state-files/completion-file.ts';
 import { ordersOf } from '../state-files/state-totals.ts';
 import { type AgentLog, openAgentLog } from './agent-log.ts';
@@ -158,18 +158,21 @@ async function run(
 async function startedHttp(
   config: ResolvedConfig,
   log: AgentLog['log'],
-): Promise<HttpThread | null | string> {
+): Promise<HttpProcess | null | string> {
   const { listen } = config.monitor;
   const address = listen === null ? null : parseListenAddress(listen);
   if (address === null) return null;
-  const { startHttp } = await import('../http/http-thread.ts');
+  const { startHttp } = await import('../http/http-process.ts');
   const onError = (message: string) => log.error(message);
   return startHttp({ config, listen: address, env: process.env, version: version(), onError });
 }
 
 /** @returns the timer that reports the status of the agent */
-function serve(http: HttpThread, agent: RunningAgent): NodeJS.Timeout {
-  const report = () => http.noteStatuses([agent.status()]);
+function serve(http: HttpProcess, agent: RunningAgent): NodeJS.Timeout {
+  const report = () => {
+    const status = agent.status();
+    http.noteStatuses([status], [status.id]);
+  };
   report();
   return setInterval(report, statusEveryMs);
 }

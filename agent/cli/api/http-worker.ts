@@ -1,11 +1,9 @@
-// The thread that serves HTTP, so that no request delays a turn of the agent. What the responses need
-// is loaded with the first request, because most crawls get none. Each limit exists because a client
-// may be slow, hostile or many.
+// The process that serves HTTP, so that no request delays a turn of the agent. It ends with the process
+// that has started it. What the responses need is loaded with the first request, because most crawls
+// get none. Each limit exists because a client may be slow, hostile or many.
 
-import { createServer } from 'node:http';
-import { parentPort, workerData } from 'node:worker_threads';
-import type { AgentStatus } from '../../monitor/agent-status.ts';
-import type { FromHttp, HttpWork, ToHttp } from '../http/http-thread.ts';
+import { createServer, type Server } from 'node:http';
+import type { FromHttp, HttpStatuses, HttpWork, ToHttp } from '../http/http-process.ts';
 import type { Site } from './site.ts';
 
 /** Ports that are tried after a given one, for several agents of one machine. */
@@ -15,19 +13,19 @@ const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS_MAX = 10_000;
 const REQUEST_MS_MAX = 30_000;
 
-const { config, host, port, tokens, version } = workerData as HttpWork;
-const tell = (message: FromHttp) => parentPort!.postMessage(message);
+const tell = (message: FromHttp) => process.send?.(message);
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 let site: Promise<Site> | null = null;
+let made: Site | null = null;
 /** The latest statuses, until there is a site. */
-let statuses: readonly AgentStatus[] = [];
+let latest: HttpStatuses | null = null;
 
-async function newSite(): Promise<Site> {
+async function newSite({ config, tokens, version }: HttpWork): Promise<Site> {
   const { siteOf } = await import('./site.ts');
   const onError = (error: unknown) => tell({ type: 'error', message: textOf(error) });
-  const made = siteOf({ config, tokens, version, onError });
-  made.noteStatuses(statuses);
+  made = siteOf({ config, tokens, version, onError });
+  if (latest) made.noteStatuses(latest);
   return made;
 }
 
@@ -35,20 +33,23 @@ const limits = {
   ...{ maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS_MAX },
   requestTimeout: REQUEST_MS_MAX,
 };
-const server = createServer(limits, (request, response) => {
-  site ??= newSite();
-  site.then(
-    (made) => made.serve(request, response),
-    (error: unknown) => {
-      tell({ type: 'error', message: textOf(error) });
-      response.destroy();
-    },
-  );
-});
-server.maxConnections = CONNECTIONS_MAX;
+function serverOf(work: HttpWork): Server {
+  const server = createServer(limits, (request, response) => {
+    site ??= newSite(work);
+    site.then(
+      (one) => one.serve(request, response),
+      (error: unknown) => {
+        tell({ type: 'error', message: textOf(error) });
+        response.destroy();
+      },
+    );
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  return server;
+}
 
 /** @returns the port; rejects with the error of the system */
-function listenAt(at: number): Promise<number> {
+function listenAt(server: Server, host: string, at: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port: at, exclusive: true }, () => {
@@ -60,10 +61,12 @@ function listenAt(at: number): Promise<number> {
   });
 }
 
-async function listen(): Promise<number> {
+async function listen(work: HttpWork): Promise<number> {
+  const { host, port } = work;
+  const server = serverOf(work);
   for (let at = port; ; at++) {
     try {
-      return await listenAt(at);
+      return await listenAt(server, host, at);
     } catch (error) {
       const isLast = port === 0 || at + 1 >= port + PORTS_MAX || at >= 65_535;
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || isLast) throw error;
@@ -71,12 +74,23 @@ async function listen(): Promise<number> {
   }
 }
 
-parentPort!.on('message', (message: ToHttp) => {
-  ({ statuses } = message);
-  void site?.then((made) => made.noteStatuses(statuses));
-});
-try {
-  tell({ type: 'listening', port: await listen() });
-} catch (error) {
-  tell({ type: 'failed', message: textOf(error) });
+async function serve(work: HttpWork): Promise<void> {
+  try {
+    tell({ type: 'listening', port: await listen(work) });
+  } catch (error) {
+    tell({ type: 'failed', message: textOf(error) });
+  }
 }
+
+process.on('message', (message: ToHttp) => {
+  if (message.type === 'serve') return void serve(message);
+  latest = message;
+  made?.noteStatuses(message);
+});
+// Ctrl-C in a terminal reaches all processes of a launch, which decides when this one ends.
+for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+process.on('disconnect', () => {
+  made?.close();
+  // At once: sockets to agents may be open, and nothing here need be kept.
+  process.kill(process.pid, 'SIGKILL');
+});

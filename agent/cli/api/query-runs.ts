@@ -13,8 +13,11 @@ const ERROR_CHARACTERS_MAX = 2000;
 /** The heap of JavaScript; `query` limits the memory of SQLite. */
 const HEAP_MB_MAX = 256;
 const TOGETHER_MAX = 2;
-/** Ends a query whose server was killed. `ulimit` counts seconds of processor time. */
-const LIMITED = `ulimit -t ${Math.ceil((1.5 * TAKES_MS_MAX) / 1000)} && exec "$@"`;
+/**
+ * For a query whose server was killed: seconds of processor time. For its files: blocks of 512 bytes,
+ * so that they do not fill the disk that agents need.
+ */
+const LIMITED = `ulimit -t ${Math.ceil((1.5 * TAKES_MS_MAX) / 1000)} && ulimit -f 524288 && exec "$@"`;
 
 export class QueryRuns {
   readonly #source: CommandSource;
@@ -26,7 +29,7 @@ export class QueryRuns {
 
   /**
    * @param signal - the client has gone
-   * @returns the rows as a JSON array
+   * @returns JSON: the rows, and the problems with state files that were read in part or not at all
    * @throws HttpProblem if the query is wrong or reaches a limit
    */
   async run(sql: string, signal: AbortSignal): Promise<Buffer> {
@@ -54,7 +57,14 @@ export class QueryRuns {
       this.#running.delete(child);
     }
   }
+
+  close(): void {
+    for (const child of this.#running) child.kill('SIGKILL');
+  }
 }
+
+/** The answer begins with the rows, as the command prints them. */
+const ROWS = Buffer.from('{"rows":');
 
 function outputOf(child: ChildProcess): Promise<Buffer> {
   const parts: Buffer[] = [];
@@ -70,13 +80,20 @@ function outputOf(child: ChildProcess): Promise<Buffer> {
   });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
-    child.once('close', (code) => {
+    child.once('close', (code, endedBy) => {
       const output = Buffer.concat(parts);
       if (bytes > OUTPUT_BYTES_MAX) {
         const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
         reject(new HttpProblem(413, 'query-too-large', detail, 'add a LIMIT to the query'));
-      } else if (code === 0 || (code === 4 && output.length > 0)) resolve(output);
-      else if (code === null) {
+      } else if (code === 0 || (code === 4 && output.length > 0)) {
+        const problems = code === 0 ? [] : said.trim().split('\n');
+        resolve(
+          Buffer.concat([ROWS, output, Buffer.from(`,"problems":${JSON.stringify(problems)}}`)]),
+        );
+      } else if (endedBy !== null && endedBy !== 'SIGKILL') {
+        const detail = `the query needs too much memory or disk (${endedBy})`;
+        reject(new HttpProblem(413, 'query-too-costly', detail, 'narrow it to some hosts'));
+      } else if (code === null) {
         const detail = `the query took more than ${TAKES_MS_MAX / 1000} s`;
         const remedy = 'narrow it to some hosts, or run "ubiring query" on the command line';
         reject(new HttpProblem(504, 'query-too-long', detail, remedy));

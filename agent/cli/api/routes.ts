@@ -144,7 +144,7 @@ const READING: readonly Route[] = [
     ...{ method: 'POST', path: '/query', role: 'read' },
     summary: 'The rows of a read-only SQL statement over the views',
     body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
-    result: z.array(anyObject),
+    result: z.object({ rows: z.array(anyObject), problems: z.array(z.string()) }),
     handle: ({ queries }, { body, signal }) => queries.run(body.sql, signal),
   }),
 ];

@@ -6,7 +6,7 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { messageOf, Refusal } from '../common/exit-code.ts';
 import { HttpProblem } from '../http/http-problem.ts';
-import type { HttpWork } from '../http/http-thread.ts';
+import type { HttpStatuses, HttpWork } from '../http/http-process.ts';
 import { Tokens } from '../http/tokens.ts';
 import { EventStream } from '../views/event-stream.ts';
 import { type Asset, readAssets } from './assets.ts';
@@ -51,8 +51,13 @@ export class Site {
     this.#events = new EventStream(parts.dataDir);
   }
 
-  noteStatuses(statuses: readonly AgentStatus[]): void {
+  close(): void {
+    this.#p.services.queries.close();
+  }
+
+  noteStatuses({ statuses, running }: Pick<HttpStatuses, 'statuses' | 'running'>): void {
     this.#p.services.noteStatuses(statuses);
+    for (const id of this.#statuses.keys()) if (!running.includes(id)) this.#statuses.delete(id);
     for (const status of statuses) this.#statuses.set(status.id, { status, at: monotonicMs() });
   }
 
@@ -109,6 +114,7 @@ export class Site {
         return;
       }
       case `${API}/events`: {
+        if (request.method === 'HEAD') throw notAllowed(['GET'], response);
         const last = request.headers['last-event-id'] ?? url.searchParams.get('after');
         return this.#events.add(response, typeof last === 'string' ? last : null);
       }

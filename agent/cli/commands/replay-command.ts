@@ -7,7 +7,10 @@ import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import { type CommonFlags, loadResolved } from '../common/load-config.ts';
 import { print, say, version, warn } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
-import { startHttp } from '../http/http-thread.ts';
+import { startHttp } from '../http/http-process.ts';
+
+/** Any time will do. */
+const STAY_MS = 60_000;
 
 export async function replay(
   file: string,
@@ -28,16 +31,20 @@ export async function replay(
     say(http);
     return 4;
   }
+  // The server does not keep this process running.
+  const staying = setInterval(() => {}, STAY_MS);
   let url: string;
   try {
     url = `${await http.url}#replay`;
   } catch (error) {
+    clearInterval(staying);
     say(messageOf(error));
     return 1;
   }
   await print(flags.json ? `${JSON.stringify({ url })}\n` : `${url}\n`);
   say('shows the crawl until Ctrl-C');
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  clearInterval(staying);
   http.close();
   return 0;
 }

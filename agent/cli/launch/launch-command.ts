@@ -18,7 +18,7 @@ import {
 } from '../common/load-config.ts';
 import { durationText, print, say, version, warn } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
-import type { HttpThread } from '../http/http-thread.ts';
+import type { HttpProcess } from '../http/http-process.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
@@ -144,8 +144,8 @@ async function launchLocked(
 }
 
 /** A crawl does not fail because its dashboard cannot be served. */
-async function startedHttp(config: ResolvedConfig): Promise<HttpThread | null> {
-  const { startHttp } = await import('../http/http-thread.ts');
+async function startedHttp(config: ResolvedConfig): Promise<HttpProcess | null> {
+  const { startHttp } = await import('../http/http-process.ts');
   const listen = { host: '127.0.0.1', port: 0 };
   const { env } = caller();
   const started = startHttp({ config, listen, env, version: version(), onError: warn });
@@ -189,7 +189,7 @@ class Launch {
   readonly #timer: NodeJS.Timeout;
   #signals = 0;
   /** Serves the dashboard; null: nothing does. */
-  #http: HttpThread | null = null;
+  #http: HttpProcess | null = null;
   #dashboard: string | null = null;
 
   constructor(options: LaunchOptions) {
@@ -214,7 +214,7 @@ class Launch {
   }
 
   /** The dashboard is shown once it is served. */
-  serve(http: HttpThread): void {
+  serve(http: HttpProcess): void {
     this.#http = http;
     http.url.then(
       (url) => this.#serves(url),
@@ -241,9 +241,7 @@ class Launch {
       status: agent.status,
     }));
     this.#view.show(this.#frames.next(this.#clusterAt(now), now, reported), now);
-    this.#http?.noteStatuses(
-      this.agents.flatMap(({ exit, status }) => (exit === null && status ? [status] : [])),
-    );
+    this.#report(now);
     if (reported.every(({ status }, k) => status !== null || this.agents[k]?.exit !== null)) {
       this.#options.onStarted();
     }
@@ -259,6 +257,16 @@ class Launch {
     });
     const isMissed = ({ id }: AgentProcess) => !this.#isOver() && !this.#waiting.has(id);
     return { agents, unreachable: away.filter(isMissed).map(({ id }) => id) };
+  }
+
+  #report(now: number): void {
+    const running = this.agents.filter(({ exit }) => exit === null);
+    const heard = running.filter((agent) => !agent.isSilent(now));
+    const statuses = heard.flatMap(({ status }) => (status ? [status] : []));
+    this.#http?.noteStatuses(
+      statuses,
+      running.map(({ id }) => id),
+    );
   }
 
   #onSignal(): void {

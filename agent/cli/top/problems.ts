@@ -90,7 +90,7 @@ function pauses({ agents, orders = [] }: ClusterStatus, config: ResolvedConfig):
   if (paused.length === 0) return unreached;
   const some = `only ${idsOf(paused)} ${paused.length === 1 ? 'is' : 'are'} paused`;
   const text = paused.length === agents.length ? 'the crawl is paused' : some;
-  const remedy = `press p, or: ${programName()} resume ${shownCrawl(config)}`;
+  const remedy = `resume it: ${programName()} resume ${shownCrawl(config)}`;
   return [{ text, remedy }, ...unreached];
 }
 

@@ -11,6 +11,7 @@ import { askStatus, type ClusterStatus, clusterStatus } from '../status/status-c
 import { CopyLags, type Problem, problemsOf } from '../top/problems.ts';
 
 const FRESH_MS = 1000;
+const GAP_MS_MAX = 10_000;
 const compress = promisify(gzip);
 
 /** The response to `GET /api/v1/cluster`. */
@@ -43,7 +44,7 @@ export class ClusterWatch {
   /** The question that is being asked; null: none. */
   #asking: Promise<SharedText> | null = null;
   #number = 0;
-  readonly #lags = new CopyLags();
+  #lags = new CopyLags();
 
   constructor(config: ResolvedConfig) {
     this.#config = config;
@@ -74,6 +75,8 @@ export class ClusterWatch {
     const answer = await askStatus(this.#config);
     if (answer.ok) {
       const status = clusterStatus(answer.result, ids);
+      // What was so at two far moments need not have lasted.
+      if (monotonicMs() - this.#at > GAP_MS_MAX) this.#lags = new CopyLags();
       const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
       const problems = problemsOf(status, lagging, this.#config);
       return { ...common, ...status, failures: [], problems };

@@ -36,6 +36,8 @@ interface FoundEvent {
   readonly detail: string;
 }
 
+const UNREAD = { last: Number.POSITIVE_INFINITY, events: [] };
+
 export class EventStream {
   readonly #dataDir: string;
   readonly #clients = new Set<Client>();
@@ -81,9 +83,13 @@ export class EventStream {
     for (const agent of foundAgents(this.#dataDir)) {
       const positions = clients.map(({ position }) => position.get(agent) ?? -1);
       const found = this.#eventsOf(agent, Math.min(...positions));
+      for (const { position } of clients) {
+        // The state was deleted since, and the numbers began again.
+        if ((position.get(agent) ?? -1) > found.last) position.set(agent, -1);
+      }
       for (const client of clients) {
         const passed = client.position.get(agent) ?? -1;
-        for (const event of found) {
+        for (const event of found.events) {
           if (event.number <= passed) continue;
           client.position.set(agent, event.number);
           write(client, textOf(event, client.position));
@@ -93,21 +99,23 @@ export class EventStream {
   }
 
   /** @param after - -1: only the last ones */
-  #eventsOf(agent: string, after: number): FoundEvent[] {
+  #eventsOf(agent: string, after: number): { last: number; events: FoundEvent[] } {
     const file = openStateFile(agent, path.join(this.#dataDir, agent, 'state.sqlite'));
-    if (typeof file === 'string') return [];
+    if (typeof file === 'string') return UNREAD;
     try {
-      const from = after >= 0 ? after : Number(file.first(LAST_EVENT)?.last ?? 0) - EARLIER;
-      return [...file.rows(EVENTS_AFTER, Math.max(from, 0), EVENTS_MAX)].map((row) => {
+      const last = Number(file.first(LAST_EVENT)?.last ?? 0);
+      const from = after >= 0 && after <= last ? after : last - EARLIER;
+      const events = [...file.rows(EVENTS_AFTER, Math.max(from, 0), EVENTS_MAX)].map((row) => {
         const [number, at, kind, detail] = row;
         return {
           ...{ agent, number: Number(number), at: Number(at) },
           ...{ kind: String(kind), detail: String(detail) },
         };
       });
+      return { last, events };
     } catch {
       // The file is being replaced; the next poll reads it.
-      return [];
+      return UNREAD;
     } finally {
       file.close();
     }

@@ -108,7 +108,7 @@ export function urlsPage(
   { host, limit, after }: UrlsQuery,
 ): RowsPage {
   const columns = URL_COLUMNS[view];
-  const passed = after === undefined ? 0 : Number(cursorOf(after, false)[0]);
+  const passed = after === undefined ? 0 : passedOf(after);
   const sql = rowsOfHost(view, columns);
   return withFiles(dataDir, undefined, (files) => {
     const holder = files.find((file) => file.first(HAS_HOST, host));
@@ -156,6 +156,12 @@ function withFiles(
   }
 }
 
+function passedOf(after: string): number {
+  const [passed] = cursorOf(after, false);
+  if (Number.isSafeInteger(passed) && Number(passed) >= 0) return Number(passed);
+  throw wrongCursor();
+}
+
 function textOf(cursor: Cursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url');
 }
@@ -169,6 +175,10 @@ function cursorOf(text: string, isName: boolean): Cursor {
   } catch {
     // Not a cursor of this list.
   }
+  throw wrongCursor();
+}
+
+function wrongCursor(): HttpProblem {
   const detail = 'the value of "after" is not from an answer with the same "sort"';
-  throw new HttpProblem(400, 'cursor-invalid', detail, 'use "next" of the previous answer');
+  return new HttpProblem(400, 'cursor-invalid', detail, 'use "next" of the previous answer');
 }

@@ -17,7 +17,8 @@ function roleWith(
   headers: Readonly<Record<string, string>>,
   remoteAddress: string | undefined = LOCAL,
 ) {
-  return roleOf({ headers: { host: HOST, ...headers }, remoteAddress }, tokens);
+  const known = 'authorization' in headers ? tokens : Tokens.none;
+  return roleOf({ headers: { host: HOST, ...headers }, remoteAddress }, known);
 }
 
 function refused(code: string, status: number) {
@@ -80,6 +81,11 @@ describe('without a token', () => {
       assert.throws(() => roleWith({ [name]: AWAY }), refused('token-missing', 401), name);
     }
   });
+});
+
+it('with tokens, the dashboard without one only reads: a proxy may be between', () => {
+  const headers = { host: HOST, origin: `http://${HOST}` };
+  assert.equal(roleOf({ headers, remoteAddress: LOCAL }, tokens), 'read');
 });
 
 describe('with a token', () => {

@@ -55,7 +55,7 @@ test('problems: too few agents for the copies, and copies that do not catch up',
 test('problems: a pause of all or of some agents, and a directive that has not reached one', () => {
   const paused = { paused: true };
   const [all] = problems([paused, paused]);
-  assert.equal(all, 'the crawl is paused -> press p, or: ubiring resume crawl.yaml');
+  assert.equal(all, 'the crawl is paused -> resume it: ubiring resume crawl.yaml');
   const orders = [{ kind: 'pause', host: '', missing: ['a2'] }] as never;
   const [some, missed] = problems([paused, {}], { orders });
   assert.match(some!, /^only a1 is paused -> /);
