@@ -92,7 +92,7 @@ test('top on a terminal: keys, a resize, SIGTERM', { skip: noTerminal }, async (
 
   terminal.press('p');
   await shows(
-    /^a1 +paused .*\na2 +paused [\s\S]*the crawl is paused\n +press p, or: ubiring resume/m,
+    /^a1 +paused .*\na2 +paused [\s\S]*the crawl is paused\n +resume it: ubiring resume/m,
   );
   const { agents } = JSON.parse((await run('status', config, '--json')).stdout);
   assert.ok(agents.every(({ paused }: AgentStatus) => paused));
