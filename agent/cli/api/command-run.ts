@@ -1,4 +1,4 @@
-// Runs a command of `ubiring` in this thread for an HTTP request, with `--json`, so that the API does
+// Runs a command of `ubiring` in this process for an HTTP request, with `--json`, so that the API does
 // the same as the command line.
 
 import { Writable } from 'node:stream';

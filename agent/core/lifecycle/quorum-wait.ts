@@ -1,6 +1,6 @@
-// Warns while no host may be requested: all agents in view are drained, or this agent has no majority
-// (`cluster.quorum: majority`). Names the agents that it waits for. They may have completed the crawl and exited. No agent can know that, so it waits until
-// some of them are started again.
+// Warns while no host may be requested: all agents in view are drained, or this agent has no
+// majority (`cluster.quorum: majority`). Names the agents that it waits for. They may have completed
+// the crawl and exited. No agent can know that, so it waits until some of them are started again.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { FetchRight } from '../hand-off/fetch-right.ts';

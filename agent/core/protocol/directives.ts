@@ -1,7 +1,8 @@
 // The directives of the operator for the whole cluster: pause, blocked hosts, delays of hosts,
-// refreshes, and drained agents, their capacities and threads. Every agent stores all of them. Each directive is a register that the later write wins
-// (by number, then by issuer), so agents may merge them in any sequence and any number of times.
-// Heartbeats contain a digest; agents whose digests differ send each other all directives.
+// refreshes, and drained agents, their capacities and threads. Every agent stores all of them. Each
+// directive is a register that the later write wins (by number, then by issuer), so agents may merge
+// them in any sequence and any number of times. Heartbeats contain a digest; agents whose digests
+// differ send each other all directives.
 
 import { HostPatterns } from '../../url/host-patterns.ts';
 import type { AgentId, Directive, Host } from './messages.ts';
