@@ -337,6 +337,10 @@ describe('HTTP server', { concurrency: 1 }, () => {
     ]) {
       assert.equal((await ask(url + path)).status, 404, path);
     }
+    // A request that is never completed is ended, so that it does not keep others out.
+    assert.match(await raw('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'), /^HTTP\/1\.1 408/);
+    const half = 'POST /api/v1/seeds HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{';
+    assert.doesNotMatch(await raw(half), /^HTTP\/1\.1 200/);
     await refusal(`${api}/hosts`, { method: 'DELETE' }, 405, 'method-not-allowed');
     const big = {
       method: 'POST',

@@ -11,7 +11,9 @@ const PORTS_MAX = 64;
 const CONNECTIONS_MAX = 512;
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS_MAX = 10_000;
-const REQUEST_MS_MAX = 30_000;
+const REQUEST_MS_MAX = 15_000;
+/** Connections beyond these times are looked for so often. */
+const LOOK_MS = 2000;
 
 const tell = (message: FromHttp) => process.send?.(message);
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
@@ -31,7 +33,7 @@ async function newSite({ config, tokens, version }: HttpWork): Promise<Site> {
 
 const limits = {
   ...{ maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS_MAX },
-  requestTimeout: REQUEST_MS_MAX,
+  ...{ requestTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: LOOK_MS },
 };
 function serverOf(work: HttpWork): Server {
   const server = createServer(limits, (request, response) => {

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
-import { messageOf, Refusal } from '../common/exit-code.ts';
+import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { HttpStatuses, HttpWork } from '../http/http-process.ts';
 import { Tokens } from '../http/tokens.ts';
@@ -71,6 +71,8 @@ export class Site {
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    // The client has gone before its request was complete.
+    if (systemCode(error) === 'ECONNRESET') return void response.destroy();
     const problem = problemOf(error);
     if (problem.document.status === 500) this.#p.onError(error);
     if (response.headersSent) return void response.destroy();
