@@ -172,7 +172,7 @@ async function measure(): Promise<void> {
     process.argv.slice(2),
   ).values;
   process.stdout.write(`${machineLine(machine())}\n`);
-  const web = await startWeb({ hosts, pages, port: 0, net: 96 });
+  const web = await startWeb({ hosts, pages, port: 0, net: 125 });
   const { directory, remove } = temporaryDirectory();
   try {
     const [port] = await freePorts(1);

@@ -12,7 +12,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { run, Scratch, start, until, untilAsked, untilJoined } from '../integration/cli-process.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 
-const NET = 99;
+const NET = 123;
 const CHROMIUM = '/usr/bin/chromium';
 const WIDTHS = [360, 768, 1600];
 const PARTS = ['overview', 'agents', 'hosts', 'events', 'lookup', 'sql', 'directives', 'replay'];
@@ -115,17 +115,17 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
       await page.getByRole('button', { name: 'Resume the crawl' }).waitFor();
       await press('Resume the crawl');
       await receipt('Resume');
-      await page.getByLabel('A host, or').fill('127.99.0.7');
+      await page.getByLabel('A host, or').fill('127.123.0.7');
       await press('Block');
-      await receipt('Block 127.99.0.7');
-      await page.getByRole('cell', { name: '127.99.0.7' }).first().waitFor();
+      await receipt('Block 127.123.0.7');
+      await page.getByRole('cell', { name: '127.123.0.7' }).first().waitFor();
       await press('Unblock');
-      await receipt('Unblock 127.99.0.7');
+      await receipt('Unblock 127.123.0.7');
       await page.getByLabel('Delay in milliseconds').fill('1500');
       await press('Set the delay');
-      await receipt('Delay of 127.99.0.7');
-      await page.getByRole('button', { name: 'Withdraw delay 127.99.0.7' }).waitFor();
-      await press('Withdraw delay 127.99.0.7');
+      await receipt('Delay of 127.123.0.7');
+      await page.getByRole('button', { name: 'Withdraw delay 127.123.0.7' }).waitFor();
+      await press('Withdraw delay 127.123.0.7');
       await receipt('Withdraw delay');
       await page.getByRole('combobox', { name: 'Agent', exact: true }).selectOption('a4');
       await press('Drain');
@@ -156,12 +156,12 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
 
   test('filters are kept in the address', async () => {
     const { page, faults } = await opened('hosts');
-    await page.getByLabel('Name', { exact: true }).fill('127.99.0.1');
+    await page.getByLabel('Name', { exact: true }).fill('127.123.0.1');
     await page.getByLabel('Name', { exact: true }).press('Enter');
-    await until('the filter is in the address', () => page.url().includes('search=127.99.0.1'));
+    await until('the filter is in the address', () => page.url().includes('search=127.123.0.1'));
     await page.reload();
-    await page.getByRole('cell', { name: '127.99.0.1', exact: true }).waitFor();
-    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '127.99.0.1');
+    await page.getByRole('cell', { name: '127.123.0.1', exact: true }).waitFor();
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '127.123.0.1');
     assert.deepEqual(faults, []);
     await page.close();
   });

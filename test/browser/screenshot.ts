@@ -10,7 +10,7 @@ const PICTURE = path.resolve(import.meta.dirname, '../../docs/dashboard.png');
 /** So long, so that the charts have a history. */
 const WATCHED_MS = 60_000;
 
-const web = await startWeb({ hosts: 60, pages: 200, port: 0, net: 98 });
+const web = await startWeb({ hosts: 60, pages: 200, port: 0, net: 124 });
 const scratch = new Scratch();
 try {
   const more = { name: 'docs-crawl', seeds: [web.seed], politeness: { hostDelayMs: 700 } };

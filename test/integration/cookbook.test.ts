@@ -23,7 +23,7 @@ test('every query of the cookbook runs, and shows rows where the crawl has them'
   const text = fs.readFileSync(page, 'utf8');
   const queries = [...text.matchAll(/```sql\n([^`]+)```/g)].map(([, sql]) => sql!);
   assert.equal(queries.length, 20);
-  const crawl = await crawlOf(t, 95, 3);
+  const crawl = await crawlOf(t, 122, 3);
   const launch = start(['launch', crawl.config]);
   await crawl.served(40);
   await until('a2 runs', () => crawl.scratch.pid('a2') !== null);

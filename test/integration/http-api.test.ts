@@ -9,7 +9,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 
-const NET = 97;
+const NET = 120;
 const TOKEN = 'token-of-the-test-0123456789';
 
 interface Answer {
