@@ -160,6 +160,15 @@ describe('HTTP server', { concurrency: 1 }, () => {
       400,
       'query-failed',
     );
+    // The random rows are sorted in a file, which may not become so large.
+    const sorted = `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000)
+      SELECT length(r) FROM (SELECT randomblob(3000) AS r FROM c ORDER BY r) LIMIT 1`;
+    await refusal(
+      `${api}/query`,
+      { method: 'POST', body: { sql: sorted } },
+      413,
+      'query-too-costly',
+    );
     const huge = 'SELECT hex(zeroblob(900000000))';
     const heavy = await ask(`${api}/query`, { method: 'POST', body: { sql: huge } });
     assert.ok([400, 413].includes(heavy.status), heavy.text.slice(0, 300));

@@ -85,13 +85,13 @@ function outputOf(child: ChildProcess): Promise<Buffer> {
       if (bytes > OUTPUT_BYTES_MAX) {
         const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
         reject(new HttpProblem(413, 'query-too-large', detail, 'add a LIMIT to the query'));
-      } else if (code === 0 || (code === 4 && output.length > 0)) {
+      } else if (code === 0 || (code === 4 && output.toString('latin1', 0, 1) === '[')) {
         const problems = code === 0 ? [] : said.trim().split('\n');
         resolve(
           Buffer.concat([ROWS, output, Buffer.from(`,"problems":${JSON.stringify(problems)}}`)]),
         );
-      } else if (endedBy !== null && endedBy !== 'SIGKILL') {
-        const detail = `the query needs too much memory or disk (${endedBy})`;
+      } else if ((endedBy !== null && endedBy !== 'SIGKILL') || said.includes('disk I/O error')) {
+        const detail = `the query needs too much memory or disk: ${endedBy ?? said.trim()}`;
         reject(new HttpProblem(413, 'query-too-costly', detail, 'narrow it to some hosts'));
       } else if (code === null) {
         const detail = `the query took more than ${TAKES_MS_MAX / 1000} s`;

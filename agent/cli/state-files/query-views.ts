@@ -9,7 +9,7 @@ import { isDamage, type StateFile } from '../common/query-files.ts';
 import { type Claim, type HostRow, mergeClaims, mergeHosts } from './query-merge.ts';
 
 /** The columns of docs/VIEWS.md, without the first one, `agent`. */
-const columns = {
+export const viewColumns = {
   pages: [
     ...['url', 'fetch_url', 'host', 'depth', 'status', 'content_type', 'bytes', 'digest'],
     ...['fetched_at', 'duration_ms', 'error', 'redirect_to', 'referrer', 'attempts'],
@@ -49,12 +49,12 @@ const columns = {
   orders: ['kind', 'host', 'value', 'given_by', 'applied_at'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-type ViewName = keyof typeof columns;
+type ViewName = keyof typeof viewColumns;
 /** Views whose rows are URLs of a host. */
 const urlViews = ['pages', 'frontier', 'skipped'] as const;
 type UrlView = (typeof urlViews)[number];
 /** Index of the reason in a row of `skipped`. */
-const reasonAt = 1 + columns.skipped.indexOf('reason');
+const reasonAt = 1 + viewColumns.skipped.indexOf('reason');
 
 export class ClusterViews {
   readonly #files: readonly StateFile[];
@@ -81,9 +81,9 @@ export class ClusterViews {
   open(): Database.Database {
     const views = this;
     const db = new Database(':memory:');
-    for (const view of Object.keys(columns) as ViewName[]) {
+    for (const view of Object.keys(viewColumns) as ViewName[]) {
       db.table(view, {
-        columns: ['agent', ...columns[view]],
+        columns: ['agent', ...viewColumns[view]],
         parameters: [],
         rows: function* () {
           yield* views.#rows(view) as Generator<(number | bigint | string | null)[]>;
@@ -103,7 +103,7 @@ export class ClusterViews {
       return;
     }
     const shared = this.#sharedHosts();
-    const names: readonly string[] = columns[view];
+    const names: readonly string[] = viewColumns[view];
     yield* this.#streamed(view, 1 + names.indexOf('host'), shared);
     for (const host of shared) {
       if (view === 'hosts') yield this.#mergedHost(host);
@@ -176,7 +176,7 @@ export class ClusterViews {
       if (view === 'pages') counts.done++;
       if (view === 'frontier') counts.queued++;
     }
-    const names = ['agent', ...columns.hosts];
+    const names = ['agent', ...viewColumns.hosts];
     const rows = this.#files.flatMap((file) => {
       const found = [...this.#read(file, `${selectOf('hosts')} WHERE host = ?`, file.agent, host)];
       return found.map((row) => Object.fromEntries(names.map((name, k) => [name, row[k]])));
@@ -212,7 +212,7 @@ export class ClusterViews {
 
 /** The first placeholder is the agent's identifier. */
 function selectOf(view: ViewName): string {
-  return `SELECT ?, ${columns[view].join(', ')} FROM ${view}`;
+  return `SELECT ?, ${viewColumns[view].join(', ')} FROM ${view}`;
 }
 
 function nextHost(walk: Generator<unknown[]>): string | null {
@@ -226,7 +226,7 @@ function viewOf({ state }: Claim): UrlView {
 }
 
 function claimOf(view: UrlView, row: unknown[]): Claim {
-  const names: readonly string[] = columns[view];
+  const names: readonly string[] = viewColumns[view];
   const at = (name: string) => {
     const k = names.indexOf(name);
     return k < 0 ? null : row[k + 1];
@@ -260,7 +260,7 @@ function rowOf(view: UrlView, claim: Claim, stands = claim): unknown[] {
     ...{ depth, attempts, referrer, queued_again: stands.state === 'queued' ? 1n : 0n },
     skipped: stands.state === 'skipped' ? stands.row[reasonAt] : null,
   };
-  const names: readonly string[] = columns[view];
+  const names: readonly string[] = viewColumns[view];
   return [
     claim.agent,
     ...names.map((name, k) => (name in merged ? merged[name] : claim.row[k + 1])),

@@ -36,8 +36,6 @@ interface FoundEvent {
   readonly detail: string;
 }
 
-const UNREAD = { last: Number.POSITIVE_INFINITY, events: [] };
-
 export class EventStream {
   readonly #dataDir: string;
   readonly #clients = new Set<Client>();
@@ -78,48 +76,46 @@ export class EventStream {
     }
   }
 
-  /** Reads each file once, from the earliest position of the clients. */
   #poll(clients: readonly Client[]): void {
-    for (const agent of foundAgents(this.#dataDir)) {
-      const positions = clients.map(({ position }) => position.get(agent) ?? -1);
-      const found = this.#eventsOf(agent, Math.min(...positions));
+    for (const agent of foundAgents(this.#dataDir)) this.#pollOne(agent, clients);
+  }
+
+  /** Reads the file once, from the earliest position of the clients. */
+  #pollOne(agent: string, clients: readonly Client[]): void {
+    const file = openStateFile(agent, path.join(this.#dataDir, agent, 'state.sqlite'));
+    if (typeof file === 'string') return;
+    try {
+      const last = Number(file.first(LAST_EVENT)?.last ?? 0);
+      const earlier = Math.max(last - EARLIER, 0);
       for (const { position } of clients) {
-        // The state was deleted since, and the numbers began again.
-        if ((position.get(agent) ?? -1) > found.last) position.set(agent, -1);
+        // A position beyond the last event is of a state that was deleted since.
+        if ((position.get(agent) ?? Infinity) > last) position.set(agent, earlier);
       }
+      const from = Math.min(...clients.map(({ position }) => position.get(agent)!));
+      const events = [...file.rows(EVENTS_AFTER, from, EVENTS_MAX)].map((row) =>
+        eventOf(agent, row),
+      );
       for (const client of clients) {
-        const passed = client.position.get(agent) ?? -1;
-        for (const event of found.events) {
+        const passed = client.position.get(agent)!;
+        for (const event of events) {
           if (event.number <= passed) continue;
           client.position.set(agent, event.number);
           write(client, textOf(event, client.position));
         }
       }
-    }
-  }
-
-  /** @param after - -1: only the last ones */
-  #eventsOf(agent: string, after: number): { last: number; events: FoundEvent[] } {
-    const file = openStateFile(agent, path.join(this.#dataDir, agent, 'state.sqlite'));
-    if (typeof file === 'string') return UNREAD;
-    try {
-      const last = Number(file.first(LAST_EVENT)?.last ?? 0);
-      const from = after >= 0 && after <= last ? after : last - EARLIER;
-      const events = [...file.rows(EVENTS_AFTER, Math.max(from, 0), EVENTS_MAX)].map((row) => {
-        const [number, at, kind, detail] = row;
-        return {
-          ...{ agent, number: Number(number), at: Number(at) },
-          ...{ kind: String(kind), detail: String(detail) },
-        };
-      });
-      return { last, events };
     } catch {
       // The file is being replaced; the next poll reads it.
-      return UNREAD;
     } finally {
       file.close();
     }
   }
+}
+
+function eventOf(agent: string, [number, at, kind, detail]: readonly unknown[]): FoundEvent {
+  return {
+    ...{ agent, number: Number(number), at: Number(at) },
+    ...{ kind: String(kind), detail: String(detail) },
+  };
 }
 
 function write(client: Client, text: string): void {

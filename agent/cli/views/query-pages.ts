@@ -7,6 +7,7 @@ import path from 'node:path';
 import { HAS_HOST, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
 import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
+import { viewColumns } from '../state-files/query-views.ts';
 
 type Row = Readonly<Record<string, string | number | null>>;
 
@@ -26,11 +27,6 @@ export const HOST_SORTS = [
   'last_fetch_at',
 ] as const;
 export const HOST_STATES = ['waiting', 'visiting', 'backing off', 'trap', 'done'] as const;
-const HOST_COLUMNS = [
-  ...['host', 'ip', 'pages_done', 'pages_queued', 'out_of_scope', 'delay_ms', 'robots'],
-  ...['last_fetch_at', 'next_fetch_at', 'state'],
-];
-
 export interface HostsQuery {
   readonly agent?: string | undefined;
   readonly state?: (typeof HOST_STATES)[number] | undefined;
@@ -64,8 +60,10 @@ export function hostsPage(dataDir: string, query: HostsQuery): RowsPage {
     const shown = all.slice(0, limit);
     const last = shown.at(-1);
     const next = all.length > limit && last ? textOf([last.by, last.host]) : null;
-    const whole = rowsOfHost('hosts', HOST_COLUMNS);
-    const rows = shown.flatMap(({ file, host }) => rowsOf(file, HOST_COLUMNS, whole, host, 1, 0));
+    const whole = rowsOfHost('hosts', viewColumns.hosts);
+    const rows = shown.flatMap(({ file, host }) =>
+      rowsOf(file, viewColumns.hosts, whole, host, 1, 0),
+    );
     return { rows, next };
   });
 }
@@ -75,25 +73,7 @@ function compare(a: number | string, b: number | string, isName: boolean): numbe
   return a < b === isName ? 1 : -1;
 }
 
-const URL_COLUMNS = {
-  pages: [
-    ...['url', 'host', 'depth', 'status', 'content_type', 'bytes', 'fetched_at', 'duration_ms'],
-    ...['error', 'redirect_to', 'referrer', 'attempts', 'round'],
-  ],
-  frontier: [
-    'url',
-    'host',
-    'depth',
-    'attempts',
-    'not_before',
-    'referrer',
-    'round',
-    'state',
-    'network',
-  ],
-  skipped: ['url', 'host', 'reason', 'referrer', 'round', 'network'],
-} as const;
-export type UrlView = keyof typeof URL_COLUMNS;
+export type UrlView = 'pages' | 'frontier' | 'skipped';
 
 export interface UrlsQuery {
   readonly host: string;
@@ -107,7 +87,7 @@ export function urlsPage(
   view: UrlView,
   { host, limit, after }: UrlsQuery,
 ): RowsPage {
-  const columns = URL_COLUMNS[view];
+  const columns = viewColumns[view];
   const passed = after === undefined ? 0 : passedOf(after);
   const sql = rowsOfHost(view, columns);
   return withFiles(dataDir, undefined, (files) => {
