@@ -1,4 +1,4 @@
-// What the dashboard costs: `node bench/dashboard.ts`. A busy agent serves it itself. Windows with
+// Measures the cost of the dashboard: `node bench/dashboard.ts`. A busy agent serves it itself. Windows with
 // many open dashboards and one scrape a second alternate with windows without. The processor time of
 // its processes, per page, is compared. Then its state file gets many hosts and URLs, and each list is
 // requested.

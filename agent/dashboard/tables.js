@@ -30,16 +30,16 @@ export function Failure({ error }) {
 }
 
 function State({ agent }) {
-  const [kind, text] = agent.paused
-    ? ['warn', 'paused']
-    : agent.capacity === 0 && agent.joined
-      ? ['warn', 'drained']
-    : agent.lifecycle !== 'crawling'
-      ? ['warn', agent.lifecycle]
-      : agent.joined
-        ? ['good', agent.idle ? 'idle' : 'crawling']
-        : ['warn', 'joining'];
+  const [kind, text] = stateOf(agent);
   return html`<span class=${`pill ${kind}`}>${text}</span>`;
+}
+
+function stateOf({ paused, joined, lifecycle, capacity, idle }) {
+  if (paused) return ['warn', 'paused'];
+  if (lifecycle !== 'crawling') return ['warn', lifecycle];
+  if (!joined) return ['warn', 'joining'];
+  if (capacity === 0) return ['warn', 'drained'];
+  return ['good', idle ? 'idle' : 'crawling'];
 }
 
 export function Agents({ view, colours, onLeave }) {

@@ -1,4 +1,4 @@
-// What an agent measures of its own process for `status`: the rate of pages, failed requests, the
+// Measures the agent's own process for `status`: the rate of pages, failed requests, the
 // delay of the event loop, memory and time.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -1,6 +1,6 @@
 // The process that serves HTTP, so that no request delays a turn of the agent. It ends with the process
-// that has started it. What the responses need is loaded with the first request, because most crawls
-// get none. Each limit exists because a client may be slow, hostile or many.
+// that has started it. The first request loads the code for responses, because most crawls get no
+// request. Each limit exists because a client may be slow, hostile or many.
 
 import { createServer, type Server } from 'node:http';
 import type { FromHttp, HttpStatuses, HttpWork, ToHttp } from '../http/http-process.ts';

@@ -46,7 +46,7 @@ export interface Route<Q extends z.ZodType = z.ZodType, B extends z.ZodType = z.
   readonly query?: Q;
   readonly body?: B;
   readonly result: z.ZodType;
-  /** JSON text, or a value that becomes JSON. */
+  /** JSON text, a text that is ready in all forms (`Asset`), or a value that becomes JSON. */
   readonly handle: (services: Services, call: Call<z.output<Q>, z.output<B>>) => Promise<unknown>;
 }
 
@@ -80,7 +80,7 @@ const READING: readonly Route[] = [
     ...{ method: 'GET', path: '/cluster', role: 'read' },
     summary: 'The status of all agents, and the directives in force',
     result: anyObject,
-    handle: async ({ watch }) => (await watch.now()).view,
+    handle: ({ watch }) => watch.now(),
   }),
   route({
     ...{ method: 'GET', path: '/agents', role: 'read' },

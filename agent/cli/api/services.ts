@@ -1,5 +1,5 @@
-// What the routes of the API use: the state of the cluster, the state files of this machine, and the
-// commands of `ubiring`.
+// The services behind the routes of the API: the state of the cluster, the state files of this
+// machine, and the commands of `ubiring`.
 
 import path from 'node:path';
 import { placementOf } from '../../composition/placement.ts';

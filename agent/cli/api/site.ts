@@ -137,15 +137,10 @@ export class Site {
     response.once('close', () => gone.abort());
     const query = route.query ? checked(route.query, queryOf(url), 'query') : undefined;
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
-    if (route.path === '/cluster') return this.#sendCluster(request, response);
     const call = { path, query, body, signal: gone.signal };
-    sendJson(response, await route.handle(this.#p.services, call));
-  }
-
-  /** Many dashboards ask for it every second. */
-  async #sendCluster(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { json, gzipped, tag } = await this.#p.services.watch.now();
-    sendText(request, response, { type: 'application/json', body: json, gzipped, tag });
+    const answer = await route.handle(this.#p.services, call);
+    if (isReady(answer)) sendText(request, response, answer);
+    else sendJson(response, answer);
   }
 
   #health(response: ServerResponse): void {
@@ -237,6 +232,10 @@ function notAllowed(methods: readonly string[], response: ServerResponse): HttpP
 function unknownPath(pathname: string): HttpProblem {
   const detail = `nothing is at ${JSON.stringify(pathname.slice(0, 200))}`;
   return new HttpProblem(404, 'path-unknown', detail, `GET ${API}/openapi.json lists the paths`);
+}
+
+function isReady(answer: unknown): answer is Asset {
+  return typeof answer === 'object' && answer !== null && 'gzipped' in answer;
 }
 
 function sendJson(response: ServerResponse, value: unknown): void {

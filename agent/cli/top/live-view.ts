@@ -1,6 +1,6 @@
-// A view of the cluster that obeys keys: draws the last frame, and again after each key. Keys are
-// obeyed at once, also while the agents are asked. What a command says on stderr appears in the last
-// line, since it would spoil what is drawn.
+// A view of the cluster that obeys keys. It draws the last frame, and draws it again after each key,
+// also while it waits for the agents. The last line shows the messages of a command, because stderr
+// would spoil the picture.
 
 import { Writable } from 'node:stream';
 import type { DirectiveSummary } from '../../messaging/control-directives.ts';

@@ -1,4 +1,4 @@
-// What is wrong in a running cluster, each with its remedy, for `top`. A figure that is bad for a
+// Finds the problems of a running cluster, each with its remedy, for `top` and the dashboard. A figure that is bad for a
 // moment in every crawl, such as copies that are behind, counts only once it has lasted.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';

@@ -1,5 +1,5 @@
-// What one frame of `top` and of `launch` shows. Beside the last answers of the agents it needs the
-// rates of the last minute, totals that do not fall when an agent dies, and problems that last.
+// The contents of one frame of `top` and of `launch`: the last answers of the agents, the rates of
+// the last minute, totals that do not fall when an agent dies, and problems that last.
 
 import { type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { type Placement, placementOf } from '../../composition/placement.ts';

@@ -1,5 +1,5 @@
-// What the keys do in `top`. Which text is shown and typed changes here; what reaches the cluster
-// is an action that the caller performs.
+// The keys of `top`. A key changes the text that is shown or typed, or names an action on the
+// cluster, which the caller performs.
 
 /** What the operator has chosen to see. */
 export interface TopChoice {

@@ -30,9 +30,11 @@ export interface ClusterView extends ClusterStatus {
   readonly problems: readonly Problem[];
 }
 
+/** The response as all clients get it. */
 export interface SharedText {
   readonly view: ClusterView;
-  readonly json: Buffer;
+  readonly type: 'application/json';
+  readonly body: Buffer;
   readonly gzipped: Buffer;
   readonly tag: string;
 }
@@ -61,8 +63,9 @@ export class ClusterWatch {
 
   async #ask(): Promise<SharedText> {
     const view = await this.#view();
-    const json = Buffer.from(JSON.stringify(view));
-    this.#last = { view, json, gzipped: await compress(json), tag: `"${++this.#number}"` };
+    const body = Buffer.from(JSON.stringify(view));
+    const tag = `"${++this.#number}"`;
+    this.#last = { view, type: 'application/json', body, gzipped: await compress(body), tag };
     this.#at = monotonicMs();
     return this.#last;
   }
@@ -75,7 +78,7 @@ export class ClusterWatch {
     const answer = await askStatus(this.#config);
     if (answer.ok) {
       const status = clusterStatus(answer.result, ids);
-      // What was so at two far moments need not have lasted.
+      // A lag at two moments that are far apart need not have lasted between them.
       if (monotonicMs() - this.#at > GAP_MS_MAX) this.#lags = new CopyLags();
       const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
       const problems = problemsOf(status, lagging, this.#config);

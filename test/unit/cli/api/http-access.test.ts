@@ -1,5 +1,5 @@
-// Who may read and steer: with and without a token, from this machine and from others, from the
-// dashboard and from pages of other sites.
+// The roles of clients: with and without a token, on this machine and on others, for the dashboard
+// and for pages of other sites.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
