@@ -32,7 +32,7 @@ export function openApi(version: string): Json {
   };
 }
 
-function operationOf({ path, role, summary, query, body, result }: Route): Json {
+function operationOf({ path, role, summary, query, body, result, type }: Route): Json {
   const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     ...{ name, in: 'path', required: true, schema: { type: 'string' } },
   }));
@@ -42,9 +42,9 @@ function operationOf({ path, role, summary, query, body, result }: Route): Json 
     // A client on the same machine needs no token to read.
     security: role === 'read' ? [{}, { token: [] }] : [{ token: [] }],
     parameters: [...parts, ...(query ? parametersOf(query) : [])],
-    ...(body && { requestBody: { required: true, content: jsonContent(schemaOf(body, 'input')) } }),
+    ...(body && { requestBody: { required: true, content: contentOf(schemaOf(body, 'input')) } }),
     responses: {
-      200: { description: 'OK', content: jsonContent(schemaOf(result, 'output')) },
+      200: { description: 'OK', content: contentOf(schemaOf(result, 'output'), type) },
       default: PROBLEM_RESPONSE,
     },
   };
@@ -56,7 +56,7 @@ const PROBLEM_RESPONSE: Json = {
 };
 
 const EVENTS: Json = {
-  summary: 'Events of the agents on this machine, as server-sent events',
+  summary: 'Events of all agents, as server-sent events',
   description: 'Needs the role read. With Last-Event-ID, the stream continues after that event.',
   security: [{}, { token: [] }],
   responses: {
@@ -65,8 +65,8 @@ const EVENTS: Json = {
   },
 };
 
-function jsonContent(schema: Json): Json {
-  return { 'application/json': { schema } };
+function contentOf(schema: Json, type = 'application/json'): Json {
+  return { [type]: { schema } };
 }
 
 function schemaOf(type: z.ZodType, io: 'input' | 'output'): Json {

@@ -1,56 +1,137 @@
-// Runs `ubiring query` for an HTTP request in a process of its own, which is killed if it takes too
-// long or prints too much: SQLite cannot be interrupted in the middle of a step.
+// Reads state files for HTTP requests in processes of their own, which are killed if they take too
+// long or write too much: SQLite cannot be interrupted in the middle of a step.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { extname } from 'node:path';
+import { createReadStream, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { extname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { HttpProblem } from '../http/http-problem.ts';
+import { TOKENS_VARIABLE } from '../http/token-source.ts';
 import type { CommandSource } from './command-run.ts';
 
-const TAKES_MS_MAX = 20_000;
 const OUTPUT_BYTES_MAX = 8 * 1024 ** 2;
 const ERROR_CHARACTERS_MAX = 2000;
 /** The heap of JavaScript; `query` limits the memory of SQLite. */
 const HEAP_MB_MAX = 256;
-const TOGETHER_MAX = 2;
-/**
- * For a query whose server was killed: seconds of processor time. For its files: blocks of 512 bytes,
- * so that they do not fill the disk that agents need.
- */
-const LIMITED = `ulimit -t ${Math.ceil((1.5 * TAKES_MS_MAX) / 1000)} && ulimit -f 524288 && exec "$@"`;
+const BLOCK_BYTES = 512;
+
+interface Limits {
+  readonly what: 'query' | 'extract';
+  readonly msMax: number;
+  /** Of each file that it writes, so that files do not fill the disk that agents need. */
+  readonly fileBytesMax: number;
+  /** Processes at the same time. */
+  readonly togetherMax: number;
+}
+
+const QUERY: Limits = {
+  ...{ what: 'query', msMax: 20_000, fileBytesMax: 256 * 1024 ** 2, togetherMax: 2 },
+};
+const EXTRACT: Limits = {
+  ...{ what: 'extract', msMax: 60_000, fileBytesMax: 1024 ** 3, togetherMax: 4 },
+};
+/** A client that reads an extract slowly keeps its space on the disk. */
+const SENT_MS_MAX = 300_000;
 
 export class QueryRuns {
   readonly #source: CommandSource;
+  readonly #readToken: string | null;
   readonly #running = new Set<ChildProcess>();
+  readonly #counts = { query: 0, extract: 0 };
 
-  constructor(source: CommandSource) {
+  /** @param readToken - for agents on other machines; null: there is none */
+  constructor(source: CommandSource, readToken: string | null) {
     this.#source = source;
+    this.#readToken = readToken;
   }
 
   /**
    * @param signal - the client has gone
-   * @returns JSON: the rows, and the problems with state files that were read in part or not at all
+   * @returns JSON: the rows, and the problems with states that were read in part or not at all
    * @throws HttpProblem if the query is wrong or reaches a limit
    */
-  async run(sql: string, signal: AbortSignal): Promise<Buffer> {
-    if (this.#running.size >= TOGETHER_MAX) {
-      const detail = `${TOGETHER_MAX} queries run already`;
-      throw new HttpProblem(503, 'queries-busy', detail, 'try again in some seconds');
-    }
+  async query(sql: string, signal: AbortSignal): Promise<Buffer> {
+    const end = this.#begin(QUERY);
     const { file, dataDir } = this.#source;
-    const main = fileURLToPath(new URL(`../../main${extname(import.meta.url)}`, import.meta.url));
     const query = ['query', '--json', '--data', dataDir, '--', file, sql];
-    const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, main, ...query];
-    const child = spawn('/bin/sh', ['-c', LIMITED, 'sh', ...command], {
+    try {
+      const ended = await this.#run(scriptOf('../../main'), query, QUERY, signal);
+      const { code, said, output } = ended;
+      const isPartial = code === 4 && output.toString('latin1', 0, 1) === '[';
+      if (code !== 0 && !isPartial) throw problemOf(ended, QUERY);
+      const problems = JSON.stringify(code === 0 ? [] : said.trim().split('\n'));
+      return Buffer.concat([ROWS, output, Buffer.from(`,"problems":${problems}}`)]);
+    } finally {
+      end();
+    }
+  }
+
+  /**
+   * @param state - path of a state file
+   * @param views - names of views
+   * @returns the bytes of the extract, see `writeExtract`
+   * @throws HttpProblem if the file cannot be read or is too large
+   */
+  async extract(state: string, views: readonly string[], signal: AbortSignal): Promise<Readable> {
+    const end = this.#begin(EXTRACT);
+    const directory = mkdtempSync(join(tmpdir(), 'ubiring-extract-'));
+    const path = join(directory, 'state.sqlite');
+    try {
+      const ended = await this.#run(
+        scriptOf('extract-process'),
+        [state, path, ...views],
+        EXTRACT,
+        signal,
+      );
+      if (ended.code !== 0) throw problemOf(ended, EXTRACT);
+      const bytes = createReadStream('', { fd: openSync(path, 'r') });
+      const late = setTimeout(() => bytes.destroy(), SENT_MS_MAX);
+      bytes.once('close', () => {
+        clearTimeout(late);
+        end();
+      });
+      return bytes;
+    } catch (error) {
+      end();
+      throw error;
+    } finally {
+      // The open file stays readable.
+      rmSync(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** @returns to be called when the run has ended */
+  #begin({ what, togetherMax }: Limits): () => void {
+    if (this.#counts[what] >= togetherMax) {
+      const detail = `${togetherMax} requests of this kind run already`;
+      throw new HttpProblem(503, `${what}-busy`, detail, 'try again in some seconds');
+    }
+    this.#counts[what]++;
+    return () => void this.#counts[what]--;
+  }
+
+  async #run(
+    script: string,
+    args: readonly string[],
+    { msMax, fileBytesMax }: Limits,
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    // Processor time, for a process whose server was killed.
+    const limits = `ulimit -t ${Math.ceil((1.5 * msMax) / 1000)} && ulimit -f ${fileBytesMax / BLOCK_BYTES}`;
+    const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, script, ...args];
+    const token = this.#readToken === null ? {} : { [TOKENS_VARIABLE]: `read ${this.#readToken}` };
+    const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NO_COLOR: '1' },
+      env: { ...process.env, ...token, NO_COLOR: '1' },
     });
     this.#running.add(child);
     const kill = () => void child.kill('SIGKILL');
-    const late = setTimeout(kill, TAKES_MS_MAX);
+    const late = setTimeout(kill, msMax);
     signal.addEventListener('abort', kill);
     try {
-      return await outputOf(child);
+      return await endOf(child);
     } finally {
       clearTimeout(late);
       signal.removeEventListener('abort', kill);
@@ -63,10 +144,25 @@ export class QueryRuns {
   }
 }
 
+/** A script of this folder, with the extension of this file. */
+function scriptOf(name: string): string {
+  return fileURLToPath(new URL(`${name}${extname(import.meta.url)}`, import.meta.url));
+}
+
 /** The answer begins with the rows, as the command prints them. */
 const ROWS = Buffer.from('{"rows":');
 
-function outputOf(child: ChildProcess): Promise<Buffer> {
+interface Ended {
+  /** Null: a signal has ended it. */
+  readonly code: number | null;
+  readonly endedBy: NodeJS.Signals | null;
+  readonly output: Buffer;
+  readonly isTooLarge: boolean;
+  /** On stderr. */
+  readonly said: string;
+}
+
+function endOf(child: ChildProcess): Promise<Ended> {
   const parts: Buffer[] = [];
   let bytes = 0;
   let said = '';
@@ -81,28 +177,30 @@ function outputOf(child: ChildProcess): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, endedBy) => {
-      const output = Buffer.concat(parts);
-      if (bytes > OUTPUT_BYTES_MAX) {
-        const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
-        reject(new HttpProblem(413, 'query-too-large', detail, 'add a LIMIT to the query'));
-      } else if (code === 0 || (code === 4 && output.toString('latin1', 0, 1) === '[')) {
-        const problems = code === 0 ? [] : said.trim().split('\n');
-        resolve(
-          Buffer.concat([ROWS, output, Buffer.from(`,"problems":${JSON.stringify(problems)}}`)]),
-        );
-      } else if ((endedBy !== null && endedBy !== 'SIGKILL') || said.includes('disk I/O error')) {
-        const detail = `the query needs too much memory or disk: ${endedBy ?? said.trim()}`;
-        reject(new HttpProblem(413, 'query-too-costly', detail, 'narrow it to some hosts'));
-      } else if (code === null) {
-        const detail = `the query took more than ${TAKES_MS_MAX / 1000} s`;
-        const remedy = 'narrow it to some hosts, or run "ubiring query" on the command line';
-        reject(new HttpProblem(504, 'query-too-long', detail, remedy));
-      } else {
-        const why = said.trim() || `the query ended with ${code}`;
-        reject(
-          new HttpProblem(400, 'query-failed', why, 'docs/VIEWS.md lists the views and columns'),
-        );
-      }
+      const isTooLarge = bytes > OUTPUT_BYTES_MAX;
+      resolve({ code, endedBy, output: Buffer.concat(parts), isTooLarge, said });
     });
   });
+}
+
+function problemOf(
+  { code, endedBy, isTooLarge, said }: Ended,
+  { what, msMax }: Limits,
+): HttpProblem {
+  if (isTooLarge) {
+    const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
+    return new HttpProblem(413, `${what}-too-large`, detail, 'add a LIMIT to the query');
+  }
+  const isFull = /disk I\/O error|disk is full/.test(said);
+  if ((endedBy !== null && endedBy !== 'SIGKILL') || isFull) {
+    const detail = `the ${what} needs too much memory or disk: ${endedBy ?? said.trim()}`;
+    return new HttpProblem(413, `${what}-too-costly`, detail, 'narrow it to some hosts');
+  }
+  if (code === null) {
+    const detail = `the ${what} took more than ${msMax / 1000} s`;
+    const remedy = 'narrow it to some hosts, or run "ubiring query" on the machine of the agent';
+    return new HttpProblem(504, `${what}-too-long`, detail, remedy);
+  }
+  const why = said.trim() || `the ${what} ended with ${code}`;
+  return new HttpProblem(400, `${what}-failed`, why, 'docs/VIEWS.md lists the views and columns');
 }

@@ -2,8 +2,10 @@
 // the OpenAPI description (openapi.ts).
 
 import { z } from 'zod';
+import { heldIn } from '../common/query-files.ts';
 import type { Role } from '../http/tokens.ts';
-import { HOST_SORTS, HOST_STATES } from '../views/query-pages.ts';
+import { viewColumns } from '../state-files/query-views.ts';
+import { HOST_SORTS, HOST_STATES, rowsPage } from '../views/query-pages.ts';
 import type { Services } from './services.ts';
 
 const PAGE_LIMIT = 100;
@@ -22,10 +24,8 @@ const host = z.string().min(1).max(300);
 const results = z.record(z.string(), z.string()).meta({
   description: 'By agent: `applied`, `unreachable`, or what it said.',
 });
-const rows = z.object({
-  rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.null()]))),
-  next: z.string().nullable(),
-  problems: z.array(z.string()),
+const scope = z.enum(['cluster', 'machine']).default('cluster').meta({
+  description: '`machine`: only the agents whose states are on the machine that is asked.',
 });
 const anyObject = z.record(z.string(), z.unknown());
 
@@ -46,7 +46,9 @@ export interface Route<Q extends z.ZodType = z.ZodType, B extends z.ZodType = z.
   readonly query?: Q;
   readonly body?: B;
   readonly result: z.ZodType;
-  /** JSON text, a text that is ready in all forms (`Asset`), or a value that becomes JSON. */
+  /** Of a result that is not JSON. */
+  readonly type?: string;
+  /** JSON text, a stream of bytes, a text that is ready in all forms (`Asset`), or a value that becomes JSON. */
   readonly handle: (services: Services, call: Call<z.output<Q>, z.output<B>>) => Promise<unknown>;
 }
 
@@ -61,8 +63,17 @@ const hostsQuery = z.strictObject({
   sort: z.enum(HOST_SORTS).default('pages_queued'),
   limit,
   after,
+  scope,
 });
-const urlsQuery = z.strictObject({ host, limit, after });
+const urlsQuery = z.strictObject({ host, limit, after, scope });
+const scopeQuery = z.strictObject({ scope });
+const VIEWS = Object.keys(viewColumns);
+const views = z
+  .string()
+  .max(200)
+  .transform((text) => text.split(',').filter((name) => name !== ''))
+  .pipe(z.array(z.enum(VIEWS)))
+  .meta({ description: 'Names of views, separated by commas.' });
 
 /** `default`: as in the config. */
 const number = z.union([z.number().positive(), z.literal('default')]);
@@ -101,24 +112,25 @@ const READING: readonly Route[] = [
   }),
   route({
     ...{ method: 'GET', path: '/history', role: 'read' },
-    summary: 'Samples of the agents on this machine, and when agents came and went',
+    summary: 'Samples of the agents, and when agents came and went',
+    query: scopeQuery,
     result: anyObject,
-    handle: async ({ history }) => history(),
+    handle: ({ lists }, { query }) => lists.history(query.scope),
   }),
   route({
     ...{ method: 'GET', path: '/hosts', role: 'read' },
-    summary: 'Hosts of the agents on this machine',
+    summary: 'Hosts',
     query: hostsQuery,
-    result: rows,
-    handle: async ({ hosts }, { query }) => hosts(query),
+    result: rowsPage,
+    handle: ({ lists }, { query: { scope: of, ...query } }) => lists.hosts(query, of),
   }),
   ...(['pages', 'frontier', 'skipped'] as const).map((view) =>
     route({
       ...{ method: 'GET', path: `/${view}`, role: 'read' },
       summary: `URLs of a host in the view ${view}`,
       query: urlsQuery,
-      result: rows,
-      handle: async ({ urls }, { query }) => urls(view, query),
+      result: rowsPage,
+      handle: ({ lists }, { query: { scope: of, ...query } }) => lists.urls(view, query, of),
     }),
   ),
   route({
@@ -137,15 +149,47 @@ const READING: readonly Route[] = [
   route({
     ...{ method: 'GET', path: '/agents/{id}/departure', role: 'read' },
     summary: 'Which agents would get the hosts of an agent that leaves',
+    query: scopeQuery,
     result: anyObject,
-    handle: async ({ departure }, { path }) => departure(path.id!),
+    handle: ({ departure }, { path, query }) => departure(path.id!, query.scope),
   }),
   route({
     ...{ method: 'POST', path: '/query', role: 'read' },
     summary: 'The rows of a read-only SQL statement over the views',
     body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
     result: z.object({ rows: z.array(anyObject), problems: z.array(z.string()) }),
-    handle: ({ queries }, { body, signal }) => queries.run(body.sql, signal),
+    handle: ({ queries }, { body, signal }) => queries.query(body.sql, signal),
+  }),
+];
+
+/** What agents on other machines ask for. Each is about an agent whose state is on this machine. */
+const SHARING: readonly Route[] = [
+  route({
+    ...{ method: 'GET', path: '/agents/{id}/events', role: 'read' },
+    summary: 'Events of the agent, oldest first',
+    query: z.strictObject({
+      after: z.coerce.number().int().min(0).optional().meta({
+        description: 'The number of an event, to continue after it. Default: the last events.',
+      }),
+    }),
+    result: anyObject.nullable(),
+    handle: async ({ events }, { path, query }) => events(path.id!, query.after ?? null),
+  }),
+  route({
+    ...{ method: 'GET', path: '/agents/{id}/holding', role: 'read' },
+    summary: 'Identifies the hosts that the agent owns at present',
+    result: anyObject.nullable(),
+    handle: async ({ stateOf }, { path }) => heldIn(stateOf(path.id!)),
+  }),
+  route({
+    ...{ method: 'GET', path: '/agents/{id}/state', role: 'read' },
+    summary: 'An SQLite file with the rows of some views of the agent',
+    query: z.strictObject({ views }),
+    type: 'application/vnd.sqlite3',
+    result: z.string().meta({ format: 'binary' }),
+    handle: ({ queries, stateOf }, { path, query, signal }) => {
+      return queries.extract(stateOf(path.id!), query.views, signal);
+    },
   }),
 ];
 
@@ -196,7 +240,7 @@ const STEERING: readonly Route[] = [
   }),
 ];
 
-export const ROUTES: readonly Route[] = [...READING, ...STEERING];
+export const ROUTES: readonly Route[] = [...READING, ...SHARING, ...STEERING];
 export const API = '/api/v1';
 
 export interface FoundRoute {

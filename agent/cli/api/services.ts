@@ -7,18 +7,14 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { OWNED_HOSTS } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { openStateFile } from '../common/query-files.ts';
+import { foundAgents, openStateFile } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
+import { RemoteClient } from '../remote/remote-client.ts';
+import { eventsOf } from '../views/agent-events.ts';
 import { type Circle, Circles, capacitiesOf, viewOf } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
-import { circleAt, historyOf } from '../views/history.ts';
-import {
-  type HostsQuery,
-  hostsPage,
-  type UrlsQuery,
-  type UrlView,
-  urlsPage,
-} from '../views/query-pages.ts';
+import { circleAt } from '../views/history.ts';
+import { ClusterLists, type Scope } from './cluster-lists.ts';
 import { runCommand } from './command-run.ts';
 import { QueryRuns } from './query-runs.ts';
 
@@ -29,16 +25,19 @@ const REPORT_MS_MAX = 3000;
 export class Services {
   readonly watch: ClusterWatch;
   readonly queries: QueryRuns;
+  readonly lists: ClusterLists;
   readonly #config: ResolvedConfig;
   readonly #circles: Circles;
   #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
 
-  constructor(config: ResolvedConfig) {
+  /** @param readToken - for agents on other machines; null: there is none */
+  constructor(config: ResolvedConfig, readToken: string | null) {
     this.#config = config;
     this.#circles = new Circles(config.cluster);
     this.#reported = { statuses: [], at: -Infinity };
     this.watch = new ClusterWatch(config);
-    this.queries = new QueryRuns(this.#source);
+    this.queries = new QueryRuns(this.#source, readToken);
+    this.lists = new ClusterLists(config, this.watch, new RemoteClient(readToken));
   }
 
   get #source() {
@@ -47,13 +46,18 @@ export class Services {
 
   readonly run = (command: Command): Promise<unknown> => runCommand(this.#source, command);
 
-  readonly hosts = (query: HostsQuery) => hostsPage(this.#config.agent.dataDir, query);
-
-  readonly urls = (view: UrlView, query: UrlsQuery) => {
-    return urlsPage(this.#config.agent.dataDir, view, query);
+  /** @throws HttpProblem if the state of the agent is not on this machine */
+  readonly stateOf = (id: string): string => {
+    const { dataDir } = this.#config.agent;
+    if (foundAgents(dataDir).includes(id)) return path.join(dataDir, id, 'state.sqlite');
+    const detail = `the state of ${JSON.stringify(id)} is not on this machine`;
+    throw new HttpProblem(404, 'state-elsewhere', detail, 'ask the API of that agent');
   };
 
-  readonly history = () => historyOf(this.#config.agent.dataDir);
+  readonly events = (id: string, after: number | null) => {
+    this.stateOf(id);
+    return eventsOf(this.#config.agent.dataDir, id, after);
+  };
 
   /** @param at - Unix milliseconds; absent: now */
   readonly circle = async (at?: number): Promise<Circle> => {
@@ -75,8 +79,15 @@ export class Services {
     return statuses.length > 0 && isWhole && monotonicMs() - at < REPORT_MS_MAX ? statuses : null;
   }
 
-  /** The hosts of an agent on this machine, by the agents that would own them without it. */
-  readonly departure = async (id: string) => {
+  /** The hosts of an agent, by the agents that would own them without it. */
+  readonly departure = async (id: string, scope: Scope) => {
+    const isElsewhere = !foundAgents(this.#config.agent.dataDir).includes(id);
+    const path = `/agents/${encodeURIComponent(id)}/departure`;
+    const answer = isElsewhere && scope === 'cluster' ? await this.lists.forwarded(id, path) : null;
+    return answer ?? this.#departure(id);
+  };
+
+  async #departure(id: string) {
     const { agents } = (await this.watch.now()).view;
     const leaving = agents.find((one) => one.id === id);
     if (!leaving) {
@@ -111,5 +122,5 @@ export class Services {
     const hosts = Object.values(to).reduce((sum, n) => sum + n, 0);
     const copies = Math.min(this.#config.cluster.backups, others.length - 1);
     return { agent: id, hosts, to, copiesAfterwards: copies, incompleteNow: leaving.copyLag };
-  };
+  }
 }

@@ -1,6 +1,8 @@
 // The responses to HTTP requests: dashboard, API, metrics and health.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
@@ -8,6 +10,7 @@ import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { HttpStatuses, HttpWork } from '../http/http-process.ts';
 import { Tokens } from '../http/tokens.ts';
+import { RemoteError } from '../remote/remote-client.ts';
 import { EventStream } from '../views/event-stream.ts';
 import { type Asset, readAssets } from './assets.ts';
 import { demand, roleOf } from './http-access.ts';
@@ -17,6 +20,8 @@ import { API, type FoundRoute, routeOf } from './routes.ts';
 import { Services } from './services.ts';
 
 const BODY_BYTES_MAX = 128 * 1024;
+/** A client that reads nothing for so long is disconnected. */
+const UNREAD_MS_MAX = 30_000;
 /** An agent that has not reported its status for so long hangs. */
 const STATUS_MS_MAX = 10_000;
 
@@ -34,7 +39,6 @@ interface SiteParts {
   readonly services: Services;
   readonly tokens: Tokens;
   readonly assets: ReadonlyMap<string, Asset>;
-  readonly dataDir: string;
   /** Of ubiring. */
   readonly version: string;
   readonly onError: (error: unknown) => void;
@@ -48,7 +52,7 @@ export class Site {
 
   constructor(parts: SiteParts) {
     this.#p = parts;
-    this.#events = new EventStream(parts.dataDir);
+    this.#events = new EventStream(parts.services.lists.eventSources);
   }
 
   close(): void {
@@ -139,7 +143,8 @@ export class Site {
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
     const call = { path, query, body, signal: gone.signal };
     const answer = await route.handle(this.#p.services, call);
-    if (isReady(answer)) sendText(request, response, answer);
+    if (answer instanceof Readable) await sendBytes(response, answer, route.type);
+    else if (isReady(answer)) sendText(request, response, answer);
     else sendJson(response, answer);
   }
 
@@ -216,6 +221,10 @@ function checked(schema: z.ZodType, value: unknown, what: 'query' | 'body'): unk
 
 function problemOf(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
+  if (error instanceof RemoteError) {
+    const remedy = 'open the dashboard of that agent';
+    return new HttpProblem(502, 'agent-elsewhere', error.message, remedy);
+  }
   if (error instanceof Refusal) {
     return new HttpProblem(503, 'refused', error.message, 'ubiring status shows the cluster');
   }
@@ -242,6 +251,12 @@ function sendJson(response: ServerResponse, value: unknown): void {
   const body = Buffer.isBuffer(value) ? value : `${JSON.stringify(value)}\n`;
   response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
   response.end(body);
+}
+
+async function sendBytes(response: ServerResponse, bytes: Readable, type = ''): Promise<void> {
+  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
+  response.setTimeout(UNREAD_MS_MAX, () => response.destroy());
+  await pipeline(bytes, response);
 }
 
 function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
@@ -278,7 +293,6 @@ export function siteOf({
 }: Pick<HttpWork, 'config' | 'tokens' | 'version'> & Pick<SiteParts, 'onError'>): Site {
   const known = Tokens.parse(tokens);
   if (typeof known === 'string') throw new Error(known);
-  const services = new Services(config);
-  const { dataDir } = config.agent;
-  return new Site({ services, tokens: known, assets: readAssets(), dataDir, version, onError });
+  const services = new Services(config, Tokens.ofReader(tokens));
+  return new Site({ services, tokens: known, assets: readAssets(), version, onError });
 }

@@ -58,12 +58,14 @@ export function openStateFiles(
     const before = heldHosts(dataDir);
     const found = openAll(dataDir, expected, onOpened);
     const isOver = opened === OPENED_MAX || found.files.length < 2;
-    if (isOver || !found.files.some((file) => hasGivenHosts(file, before))) return found;
+    if (isOver || !found.files.some((file) => hasGivenHosts(file, before.get(file.path))))
+      return found;
     for (const file of found.files) file.close();
   }
 }
 
-type Held = { readonly last: number };
+/** Identifies the hosts that an agent owns at one moment; a row of `HELD_HOSTS`. */
+export type Held = { readonly last: number };
 
 /** The hosts of each file, by path; only for files that a process has open. */
 function heldHosts(dataDir: string): Map<string, Held> {
@@ -71,22 +73,27 @@ function heldHosts(dataDir: string): Map<string, Held> {
   for (const agent of foundAgents(dataDir)) {
     const path = stateFileOf(dataDir, agent);
     if (!fs.existsSync(`${path}-shm`)) continue;
-    let db: Database.Database | undefined;
-    try {
-      db = new Database(path, { readonly: true, fileMustExist: true });
-      held.set(path, db.prepare<unknown[], Held>(HELD_HOSTS).get(null)!);
-    } catch {
-      // The caller reports the error when it opens the file for its query.
-    } finally {
-      db?.close();
-    }
+    const of = heldIn(path);
+    if (of !== null) held.set(path, of);
   }
   return held;
 }
 
-/** Whether the agent has handed over hosts since `before`. */
-function hasGivenHosts(file: StateFile, before: ReadonlyMap<string, Held>): boolean {
-  const then = before.get(file.path);
+/** Null if the file cannot be read: the caller reports the error when it opens it for its query. */
+export function heldIn(path: string): Held | null {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(path, { readonly: true, fileMustExist: true });
+    return db.prepare<unknown[], Held>(HELD_HOSTS).get(null)!;
+  } catch {
+    return null;
+  } finally {
+    db?.close();
+  }
+}
+
+/** Whether the agent has handed over hosts since `then`. */
+export function hasGivenHosts(file: StateFile, then: Held | undefined): boolean {
   if (!then) return false;
   const now = { ...file.first(HELD_HOSTS, then.last), last: then.last };
   return JSON.stringify(now) !== JSON.stringify(then);

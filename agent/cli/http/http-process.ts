@@ -3,21 +3,19 @@
 // may be ended at any moment, which a thread with open sockets of ZeroMQ may not.
 
 import { type ChildProcess, fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isLoopback, type ListenAddress } from '../../../config/values/listen-address.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { Tokens } from './tokens.ts';
+import { TOKENS_VARIABLE, tokensOf } from './token-source.ts';
 
 /** Its memory must not grow with what clients ask for. */
 const HEAP = '--max-old-space-size=256';
 /** The wait before the first restart; each following one is twice as long. */
 const RESTART_MS = 1000;
 const RESTART_MS_MAX = 60_000;
-const TOKENS_VARIABLE = 'MONITOR_TOKENS';
 
 /** What the process is to serve. */
 export interface HttpWork {
@@ -61,7 +59,7 @@ interface Start {
 
 /** @returns the process, or why the tokens do not permit it */
 export function startHttp({ config, listen, env, version, onError }: Start): HttpProcess | string {
-  const tokens = tokensOf(config, env);
+  const tokens = tokensOf(config.monitor.tokens, env);
   if ('wrong' in tokens) return tokens.wrong;
   const { host, port } = listen;
   if (!isLoopback(host) && tokens.count === 0) {
@@ -149,29 +147,4 @@ class Server implements HttpProcess {
 
 function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
-}
-
-type FoundTokens = { readonly text: string; readonly count: number } | { readonly wrong: string };
-
-function tokensOf({ monitor }: ResolvedConfig, env: NodeJS.ProcessEnv): FoundTokens {
-  const texts: string[] = [];
-  const file = monitor.tokens;
-  if (file !== null) {
-    try {
-      texts.push(readFileSync(file, 'utf8'));
-    } catch (error) {
-      return { wrong: `monitor.tokens: ${messageOf(error)}; write "ROLE TOKEN" lines into it` };
-    }
-  }
-  // Several tokens in one variable: a line break is hard to write in some service files.
-  texts.push((env[TOKENS_VARIABLE] ?? '').replaceAll(/[,;]/g, '\n'));
-  const text = texts.join('\n');
-  for (const [i, part] of texts.entries()) {
-    const parsed = Tokens.parse(part);
-    if (typeof parsed !== 'string') continue;
-    const where = file !== null && i === 0 ? file : TOKENS_VARIABLE;
-    return { wrong: `${where}: ${parsed}` };
-  }
-  const all = Tokens.parse(text);
-  return typeof all === 'string' ? { wrong: all } : { text, count: all.size };
 }

@@ -47,6 +47,19 @@ export class Tokens {
     return new Tokens(tokens);
   }
 
+  /**
+   * A token that permits nothing but reading, for requests to agents on other machines.
+   *
+   * @param text - as for `parse`
+   */
+  static ofReader(text: string): string | null {
+    for (const line of text.split('\n')) {
+      const [, role, token] = TOKEN_LINE.exec(line.trim()) ?? [];
+      if (role === 'read' && token !== undefined) return token;
+    }
+    return null;
+  }
+
   get size(): number {
     return this.#tokens.length;
   }

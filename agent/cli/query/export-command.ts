@@ -30,7 +30,7 @@ export async function exportCrawl(
   file: string,
   flags: CommonFlags & { readonly format?: ExportFormat },
 ): Promise<ExitCode> {
-  const crawl = openCrawlFiles(file, flags, 'nothing to export');
+  const crawl = await openCrawlFiles(file, flags, 'nothing to export');
   if (!crawl.ok) return crawl.code;
   const { views, files } = crawl;
   if (flags.format === 'graph' && !files.some(hasLinks)) say(NO_LINKS);

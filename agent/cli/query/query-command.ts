@@ -10,6 +10,7 @@ import type { CommonFlags } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { isDamage } from '../common/query-files.ts';
 import { openCrawlFiles } from '../state-files/crawl-files.ts';
+import { viewColumns, viewsReadBy } from '../state-files/query-views.ts';
 import { Outlet } from './outlet.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
 
@@ -21,7 +22,7 @@ export async function query(
   sql: string,
   flags: CommonFlags & { readonly format?: Format; readonly json?: boolean },
 ): Promise<ExitCode> {
-  const crawl = openCrawlFiles(file, flags, 'nothing to query yet');
+  const crawl = await openCrawlFiles(file, flags, 'nothing to query yet', viewsReadBy(sql));
   if (!crawl.ok) return crawl.code;
   const { views } = crawl;
   const db = views.open();
@@ -97,7 +98,7 @@ function readsTwice(db: Database.Database, sql: string): boolean {
  * large.
  */
 function materialise(db: Database.Database): void {
-  for (const view of ['pages', 'frontier', 'skipped', 'hosts', 'links', 'events', 'samples']) {
+  for (const view of Object.keys(viewColumns)) {
     db.exec(
       `CREATE TEMP VIEW ${view} AS WITH rows AS MATERIALIZED (SELECT * FROM main.${view})
        SELECT * FROM rows`,

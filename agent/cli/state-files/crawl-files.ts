@@ -2,13 +2,17 @@
 // that they cannot read, print the rows of the others and exit with 4.
 
 import { type Config, membersOf } from '../../../config/config.ts';
+import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { type CommonFlags, launchCommand, load } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
-import type { StateFile } from '../common/query-files.ts';
+import { foundAgents, type StateFile, type StateFiles } from '../common/query-files.ts';
 import { openFilesOf } from './other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
+
+/** Maximum number of attempts to open all files while no host moves to another machine. */
+const OPENED_MAX = 3;
 
 export type CrawlFiles =
   | { readonly ok: false; readonly code: ExitCode }
@@ -21,15 +25,20 @@ export type CrawlFiles =
       readonly end: () => 0 | 4;
     };
 
-/** @param inVain - the start of the message if no file is readable, such as `nothing to export` */
-export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string): CrawlFiles {
+/**
+ * @param inVain - the start of the message if no file is readable, such as `nothing to export`
+ * @param views - what is read, also of agents on other machines; absent: only of this machine
+ */
+export async function openCrawlFiles(
+  file: string,
+  flags: CommonFlags,
+  inVain: string,
+  views?: readonly string[],
+): Promise<CrawlFiles> {
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
-  const { files, problems, hasUnreadable } = openFilesOf(
-    config,
-    membersOf(config).map(({ id }) => id),
-  );
+  const { files, problems, hasUnreadable } = await openAllFiles(config, views);
   for (const problem of problems) say(problem);
   if (files.length === 0) {
     say(`${inVain}: no agent has a readable state in ${config.agent.dataDir}`);
@@ -55,6 +64,30 @@ export function openCrawlFiles(file: string, flags: CommonFlags, inVain: string)
     return 4;
   };
   return { ok: true, files, views: new ClusterViews(files, onProblem, owners.owner), end };
+}
+
+/** With agents on other machines. Opened again if hosts have moved between machines meanwhile. */
+async function openAllFiles(config: Config, views?: readonly string[]): Promise<StateFiles> {
+  const { dataDir } = config.agent;
+  const expected = membersOf(config).map(({ id }) => id);
+  const isHere = expected.every((id) => foundAgents(dataDir).includes(id));
+  if (views === undefined || (isHere && config.cluster.contacts.length === 0)) {
+    return openFilesOf(config, expected);
+  }
+  const { RemoteStates } = await import('../remote/remote-states.ts');
+  for (let opened = 1; ; opened++) {
+    const remote = await RemoteStates.begin(config, caller().env);
+    const here = openFilesOf(config, expected);
+    const elsewhere = await remote.open(views);
+    const files = [...here.files, ...elsewhere.files];
+    if (!elsewhere.hasMoved || opened === OPENED_MAX) {
+      const isFound = (problem: string) =>
+        files.some(({ agent }) => problem.startsWith(`${agent}: `));
+      const problems = here.problems.filter((problem) => !isFound(problem));
+      return { ...here, files, problems: [...problems, ...elsewhere.problems] };
+    }
+    for (const file of files) file.close();
+  }
 }
 
 /** Replaces the advice to repair, which would continue the crawl without the lost data. */

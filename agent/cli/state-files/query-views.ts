@@ -56,6 +56,33 @@ type UrlView = (typeof urlViews)[number];
 /** Index of the reason in a row of `skipped`. */
 const reasonAt = 1 + viewColumns.skipped.indexOf('reason');
 
+/** The views that a statement reads: it is not valid without them. None if it is not valid at all. */
+export function viewsReadBy(sql: string): readonly string[] {
+  const db = new Database(':memory:');
+  const isValid = () => {
+    try {
+      return db.prepare(sql).reader;
+    } catch {
+      return false;
+    }
+  };
+  try {
+    const create = Object.entries(viewColumns).map(([view, columns]) => {
+      return [view, `CREATE TABLE ${view} (agent, ${columns.join(', ')})`] as const;
+    });
+    for (const [, table] of create) db.exec(table);
+    if (!isValid()) return [];
+    return create.flatMap(([view, table]) => {
+      db.exec(`DROP TABLE ${view}`);
+      const isRead = !isValid();
+      db.exec(table);
+      return isRead ? [view] : [];
+    });
+  } finally {
+    db.close();
+  }
+}
+
 export class ClusterViews {
   readonly #files: readonly StateFile[];
   readonly onProblem: (message: string) => void;

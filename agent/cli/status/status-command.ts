@@ -1,13 +1,11 @@
-// `ubiring status`: asks one agent for the status of all members, or walks from agent to agent. Agents of the config that are not members are listed as well, so
-// that a missing agent is noticed.
+// `ubiring status`: prints the status of all agents. Agents of the config that are not members are
+// listed as well, so that a missing agent is noticed.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
-import { askFirst, type ClusterAnswer } from '../common/ask.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import {
-  asked,
   type CommonFlags,
   loadResolved,
   type ResolvedConfig,
@@ -27,9 +25,9 @@ import {
   type TableColumn,
   warn,
 } from '../common/output.ts';
-import { type Walked, walk } from '../common/walk.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { agentsQuery } from '../query/query-examples.ts';
+import { askStatus } from '../remote/ask-status.ts';
 import {
   type CheckedCompletion,
   checkedCompletion,
@@ -38,7 +36,6 @@ import {
 import type { CompletionNote } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { budgetsText } from './status-budgets.ts';
-import { isStatusOf } from './status-check.ts';
 import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
 import { networksText } from './status-networks.ts';
@@ -117,32 +114,6 @@ export async function withoutAnswer(
   say('no agent answers; the state files can still be queried:');
   say(`  ${programName()} query ${shownCrawl(config)} "${agentsQuery}"`);
   return 1;
-}
-
-/** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
-export async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
-  if (config.cluster.overlay === 'ring') return askFirst(asked(config), 'status');
-  const walked = await walk(asked(config), { verb: 'status', args: [], isReadable: isStatusOf });
-  if (walked.results.size === 0) return { ok: false, failures: walked.failures };
-  return { ok: true, by: '', result: walkedStatus(walked) };
-}
-
-/** The status of the agents that a walk has reached. */
-export function walkedStatus({
-  results,
-  unreachable,
-  begins,
-  groups,
-}: Pick<Walked, 'results' | 'unreachable' | 'begins' | 'groups'>) {
-  const agents = [...results.values()] as AgentStatus[];
-  const [{ me, orders = [] } = { me: null }] = begins;
-  // The agent that answered first knows only the directives of its neighbours.
-  const digest = agents.find(({ id }) => id === me?.id)?.directives;
-  const same = agents.filter(({ directives }) => directives === digest).map(({ id }) => id);
-  const known = orders.map((one) => ({ ...one, applied: [...new Set([...one.applied, ...same])] }));
-  const joined = new Set(agents.flatMap((one) => (one.joined ? [one.id] : [])));
-  const clusters = groups.filter((group) => group.some((id) => joined.has(id)));
-  return { agents, unreachable, groups: clusters, orders: known };
 }
 
 /** What to do if the agents that answer are several clusters; null: they are one. */

@@ -4,8 +4,9 @@
 import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import { asked, type ResolvedConfig } from '../common/load-config.ts';
 import { walk } from '../common/walk.ts';
-import { isStatusOf } from '../status/status-check.ts';
-import { type ClusterStatus, clusterStatus, walkedStatus } from '../status/status-command.ts';
+import { walkedStatus } from '../remote/ask-status.ts';
+import { isStatusOf } from '../remote/status-check.ts';
+import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
 import { type TopFrame, TopFrames } from './top-frame.ts';
 
 export class TopSource {

@@ -5,9 +5,10 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
+import { askStatus } from '../remote/ask-status.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
-import { askStatus, type ClusterStatus, clusterStatus } from '../status/status-command.ts';
+import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
 import { CopyLags, type Problem, problemsOf } from '../top/problems.ts';
 
 const FRESH_MS = 1000;

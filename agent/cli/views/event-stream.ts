@@ -1,23 +1,23 @@
-// The events of the agents of this machine as server-sent events. The identifier of each event names
-// the last event of every agent, so a client that returns misses none.
+// The events of all agents as server-sent events. The identifier of each event names the last event of
+// every agent, so a client that returns misses none.
 
 import type { ServerResponse } from 'node:http';
-import path from 'node:path';
 import { monotonicMs } from '../../runtime/clock.ts';
-import { EVENTS_AFTER, LAST_EVENT } from '../../storage/reads/monitor-queries.ts';
-import { foundAgents, openStateFile } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
+import type { AgentEvents } from './agent-events.ts';
 
 const POLL_MS = 1000;
 /** So that proxies keep the connection open. */
 const SILENT_MS_MAX = 15_000;
 const CLIENTS_MAX = 200;
-/** Events of one agent in one poll; the next poll continues. */
-const EVENTS_MAX = 500;
-/** Events that a new client gets of each agent. */
-const EARLIER = 50;
 /** A client that reads no more is disconnected. */
 const UNREAD_BYTES_MAX = 1024 ** 2;
+
+export interface EventSource {
+  readonly agent: string;
+  /** See `eventsOf`. Null: the agent cannot be read at present. */
+  read(after: number | null): Promise<AgentEvents | null> | AgentEvents | null;
+}
 
 /** By agent: the number of its last event that the client has. */
 type Position = Map<string, number>;
@@ -28,21 +28,14 @@ interface Client {
   writtenAt: number;
 }
 
-interface FoundEvent {
-  readonly agent: string;
-  readonly number: number;
-  readonly at: number;
-  readonly kind: string;
-  readonly detail: string;
-}
-
 export class EventStream {
-  readonly #dataDir: string;
+  readonly #sources: () => Promise<readonly EventSource[]>;
   readonly #clients = new Set<Client>();
   #timer: NodeJS.Timeout | null = null;
+  #isPolling = false;
 
-  constructor(dataDir: string) {
-    this.#dataDir = dataDir;
+  constructor(sources: () => Promise<readonly EventSource[]>) {
+    this.#sources = sources;
   }
 
   /** @param lastId - the identifier of the last event that the client has; null: it has none */
@@ -59,8 +52,8 @@ export class EventStream {
     response.write('retry: 2000\n\n');
     response.once('close', () => this.#clients.delete(client));
     this.#clients.add(client);
-    this.#poll([client]);
     this.#timer ??= setInterval(() => this.#tick(), POLL_MS);
+    void this.#poll();
   }
 
   #tick(): void {
@@ -69,53 +62,57 @@ export class EventStream {
       this.#timer = null;
       return;
     }
-    this.#poll([...this.#clients]);
+    void this.#poll();
     for (const client of this.#clients) {
       if (client.response.writableLength > UNREAD_BYTES_MAX) client.response.destroy();
       else if (monotonicMs() - client.writtenAt >= SILENT_MS_MAX) write(client, ': none\n\n');
     }
   }
 
-  #poll(clients: readonly Client[]): void {
-    for (const agent of foundAgents(this.#dataDir)) this.#pollOne(agent, clients);
-  }
-
-  /** Reads the file once, from the earliest position of the clients. */
-  #pollOne(agent: string, clients: readonly Client[]): void {
-    const file = openStateFile(agent, path.join(this.#dataDir, agent, 'state.sqlite'));
-    if (typeof file === 'string') return;
+  /** An agent on another machine may take longer than the time between two polls. */
+  async #poll(): Promise<void> {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
     try {
-      const last = Number(file.first(LAST_EVENT)?.last ?? 0);
-      const earlier = Math.max(last - EARLIER, 0);
-      for (const { position } of clients) {
-        // A position beyond the last event is of a state that was deleted since.
-        if ((position.get(agent) ?? Infinity) > last) position.set(agent, earlier);
-      }
-      const from = Math.min(...clients.map(({ position }) => position.get(agent)!));
-      const events = [...file.rows(EVENTS_AFTER, from, EVENTS_MAX)].map((row) =>
-        eventOf(agent, row),
-      );
-      for (const client of clients) {
-        const passed = client.position.get(agent)!;
-        for (const event of events) {
-          if (event.number <= passed) continue;
-          client.position.set(agent, event.number);
-          write(client, textOf(event, client.position));
-        }
-      }
+      const sources = await this.#sources();
+      await Promise.all(sources.map((source) => this.#pollOne(source)));
     } catch {
-      // The file is being replaced; the next poll reads it.
+      // No agent can be asked now; the next poll asks again.
     } finally {
-      file.close();
+      this.#isPolling = false;
     }
   }
-}
 
-function eventOf(agent: string, [number, at, kind, detail]: readonly unknown[]): FoundEvent {
-  return {
-    ...{ agent, number: Number(number), at: Number(at) },
-    ...{ kind: String(kind), detail: String(detail) },
-  };
+  /** Reads once for all clients that continue, from the earliest position, and once for new ones. */
+  async #pollOne(source: EventSource): Promise<void> {
+    const { agent } = source;
+    const clients = [...this.#clients];
+    const known = clients.filter(({ position }) => position.has(agent));
+    const isNew = (client: Client) => !known.includes(client);
+    if (known.length > 0) {
+      const from = Math.min(...known.map(({ position }) => position.get(agent)!));
+      this.#pass(agent, await source.read(from), known);
+    }
+    if (clients.some(isNew)) this.#pass(agent, await source.read(null), clients.filter(isNew));
+  }
+
+  #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): void {
+    if (!read) return;
+    const { last, events } = read;
+    for (const client of clients) {
+      // It may have gone while the agent was read.
+      if (!this.#clients.has(client)) continue;
+      let passed = client.position.get(agent) ?? 0;
+      // A position beyond the last event is of a state that was deleted since.
+      if (passed > last) passed = 0;
+      client.position.set(agent, Math.max(passed, (events[0]?.number ?? last + 1) - 1));
+      for (const event of events) {
+        if (event.number <= passed) continue;
+        client.position.set(agent, event.number);
+        write(client, textOf(agent, event, client.position));
+      }
+    }
+  }
 }
 
 function write(client: Client, text: string): void {
@@ -123,7 +120,11 @@ function write(client: Client, text: string): void {
   client.response.write(text);
 }
 
-function textOf({ agent, at, kind, detail }: FoundEvent, position: Position): string {
+function textOf(
+  agent: string,
+  { at, kind, detail }: AgentEvents['events'][number],
+  position: Position,
+): string {
   const id = [...position].map(([name, number]) => `${name}.${number}`).join(',');
   return `id: ${id}\ndata: ${JSON.stringify({ agent, at, kind, detail: detailOf(detail) })}\n\n`;
 }

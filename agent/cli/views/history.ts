@@ -22,13 +22,13 @@ export interface History {
   readonly changes: readonly Change[];
 }
 
-interface Change {
+export interface Change {
   readonly at: number;
   /** The agent that recorded it, and the agent that it is about. */
   readonly by: string;
   readonly id: string;
   readonly kind: string;
-  readonly capacity?: number;
+  readonly capacity?: number | undefined;
 }
 
 export function historyOf(dataDir: string): History {

@@ -4,20 +4,25 @@
 // its write-ahead log.
 
 import path from 'node:path';
+import { z } from 'zod';
 import { HAS_HOST, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
 import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { viewColumns } from '../state-files/query-views.ts';
 
-type Row = Readonly<Record<string, string | number | null>>;
+const rowSchema = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
+type Row = Readonly<z.output<typeof rowSchema>>;
 
-export interface RowsPage {
-  readonly rows: readonly Row[];
-  /** Continues after the last row; null: there are no more. */
-  readonly next: string | null;
-  /** A sentence for each state file that could not be read. */
-  readonly problems: readonly string[];
-}
+export const rowsPage = z.object({
+  rows: z.array(rowSchema),
+  next: z.string().nullable().meta({
+    description: 'Continues after the last row; null: there are no more.',
+  }),
+  problems: z.array(z.string()).meta({
+    description: 'A sentence for each agent whose state could not be read.',
+  }),
+});
+export type RowsPage = z.output<typeof rowsPage>;
 
 export const HOST_SORTS = [
   'host',
@@ -66,6 +71,27 @@ export function hostsPage(dataDir: string, query: HostsQuery): RowsPage {
     );
     return { rows, next };
   });
+}
+
+/** @param pages - the same list of different agents, each with the same limit */
+export function mergedHosts(pages: readonly RowsPage[], { sort, limit }: HostsQuery): RowsPage {
+  const isName = sort === 'host';
+  const all = pages.flatMap(({ rows }) =>
+    rows.map((row): { row: Row; cursor: Cursor } => {
+      return { row, cursor: [row[sort] ?? (isName ? '' : -1), String(row.host)] };
+    }),
+  );
+  all.sort(({ cursor: a }, { cursor: b }) => {
+    return compare(b[0], a[0], isName) || (a[1] < b[1] ? -1 : 1);
+  });
+  const shown = all.slice(0, limit);
+  const last = shown.at(-1);
+  const isCut = all.length > limit || pages.some(({ next }) => next !== null);
+  return {
+    rows: shown.map(({ row }) => row),
+    next: isCut && last ? textOf(last.cursor) : null,
+    problems: pages.flatMap(({ problems }) => problems),
+  };
 }
 
 function compare(a: number | string, b: number | string, isName: boolean): number {

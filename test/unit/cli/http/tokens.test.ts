@@ -36,3 +36,8 @@ it('a wrong line is named without its token', () => {
   );
   assert.match(String(Tokens.parse(`read ${READ}\n`.repeat(101))), /more than 100 tokens/);
 });
+
+it('agents on other machines get a token that permits only reading', () => {
+  assert.equal(Tokens.ofReader(`admin ${ADMIN}\n# read ${ADMIN}\n  read ${READ} \n`), READ);
+  assert.equal(Tokens.ofReader(`admin ${ADMIN}\nsteer ${READ}`), null);
+});

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { openStateFiles } from '../../../../agent/cli/common/query-files.ts';
 import { prepareQuery } from '../../../../agent/cli/query/query-command.ts';
 import { crawlTotals } from '../../../../agent/cli/state-files/query-totals.ts';
-import { ClusterViews } from '../../../../agent/cli/state-files/query-views.ts';
+import { ClusterViews, viewsReadBy } from '../../../../agent/cli/state-files/query-views.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
@@ -387,4 +387,21 @@ describe('query over files', () => {
     assert.match(said[1] ?? '', /^a3: no state in /);
     assert.equal(said.length, 2);
   });
+});
+
+test('the views that a statement reads', () => {
+  for (const [sql, views] of [
+    ['SELECT count(*) FROM pages', ['pages']],
+    [
+      'SELECT * FROM hosts h JOIN pages USING (host) WHERE h.host IN (SELECT host FROM frontier)',
+      ['pages', 'frontier', 'hosts'],
+    ],
+    ['WITH pages AS (SELECT 1) SELECT * FROM pages', []],
+    ["SELECT 'links' AS events", []],
+    ['SELECT 1', []],
+    ['SELECT wrong FROM pages', []],
+    ['DROP TABLE pages', []],
+  ] as const) {
+    assert.deepEqual(viewsReadBy(sql), views, sql);
+  }
 });

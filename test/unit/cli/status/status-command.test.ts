@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { walkedStatus } from '../../../../agent/cli/status/status-command.ts';
+import { walkedStatus } from '../../../../agent/cli/remote/ask-status.ts';
 import type { WalkStep } from '../../../../agent/control/control.ts';
 
 test('status: agents have the directives of an agent if their digests are the same', () => {

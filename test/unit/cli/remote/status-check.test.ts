@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isStatusOf } from '../../../../agent/cli/status/status-check.ts';
+import { isStatusOf } from '../../../../agent/cli/remote/status-check.ts';
 import { statusText } from '../../../../agent/cli/status/status-command.ts';
 import { agentStatus } from '../agent-status.ts';
 import { networksStatus } from '../networks-status.ts';

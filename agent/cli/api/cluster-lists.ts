@@ -1,0 +1,167 @@
+// The lists of the API over all machines: rows from the state files of this one, and from the APIs of
+// agents on others. An agent that does not answer is named, and the rows of the others are returned.
+
+import { z } from 'zod';
+import type { ResolvedConfig } from '../common/load-config.ts';
+import { foundAgents } from '../common/query-files.ts';
+import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
+import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
+import { type AgentEvents, eventsOf } from '../views/agent-events.ts';
+import type { ClusterWatch } from '../views/cluster-watch.ts';
+import type { EventSource } from '../views/event-stream.ts';
+import { historyOf } from '../views/history.ts';
+import {
+  type HostsQuery,
+  hostsPage,
+  mergedHosts,
+  type RowsPage,
+  rowsPage,
+  type UrlsQuery,
+  type UrlView,
+  urlsPage,
+} from '../views/query-pages.ts';
+
+const API = '/api/v1';
+/** Rows of this machine only; so that a forwarded request is not forwarded again. */
+export type Scope = 'cluster' | 'machine';
+const MACHINE = { scope: 'machine' } as const;
+
+const historySchema = z.object({
+  span: z.object({ from: z.number(), to: z.number() }).nullable(),
+  agents: z.array(z.object({ id: z.string(), samples: z.array(z.array(z.number())) })),
+  changes: z.array(
+    z.object({
+      ...{ at: z.number(), by: z.string(), id: z.string(), kind: z.string() },
+      capacity: z.number().optional(),
+    }),
+  ),
+});
+
+const eventsSchema = z.object({
+  last: z.number(),
+  events: z.array(
+    z.object({ number: z.number(), at: z.number(), kind: z.string(), detail: z.string() }),
+  ),
+});
+
+export class ClusterLists {
+  readonly #dataDir: string;
+  readonly #watch: ClusterWatch;
+  readonly #client: RemoteClient;
+
+  constructor(config: ResolvedConfig, watch: ClusterWatch, client: RemoteClient) {
+    this.#dataDir = config.agent.dataDir;
+    this.#watch = watch;
+    this.#client = client;
+  }
+
+  readonly hosts = async (query: HostsQuery, scope: Scope): Promise<RowsPage> => {
+    const here = hostsPage(this.#dataDir, query);
+    const { agents, problems } = await this.#elsewhere(scope);
+    const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
+    const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', query);
+    const pages = answers.map(([, page]) => page);
+    return mergedHosts([here, ...pages, none([...problems, ...more])], query);
+  };
+
+  readonly urls = async (view: UrlView, query: UrlsQuery, scope: Scope): Promise<RowsPage> => {
+    const here = urlsPage(this.#dataDir, view, query);
+    if (here.rows.length > 0) return here;
+    const { agents, problems } = await this.#elsewhere(scope);
+    const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, query);
+    const [, owned] = answers.find(([, { rows }]) => rows.length > 0) ?? [];
+    return owned ?? none([...here.problems, ...problems, ...more]);
+  };
+
+  readonly history = async (scope: Scope) => {
+    const here = historyOf(this.#dataDir);
+    const { agents } = await this.#elsewhere(scope);
+    const { answers } = await this.#each(agents, historySchema, '/history', {});
+    // Agents of one machine report each other, too.
+    const theirs = answers.map(([id, one]): typeof one => {
+      return {
+        ...one,
+        agents: one.agents.filter((agent) => agent.id === id),
+        changes: one.changes.filter(({ by }) => by === id),
+      };
+    });
+    const all = [here, ...theirs];
+    const spans = all.flatMap(({ span }) => span ?? []);
+    return {
+      span: spans.length > 0 ? spanOf(spans) : null,
+      agents: all.flatMap((one) => one.agents),
+      changes: all.flatMap((one) => one.changes).sort((a, b) => a.at - b.at),
+    };
+  };
+
+  readonly eventSources = async (): Promise<readonly EventSource[]> => {
+    const here = foundAgents(this.#dataDir).map((agent) => {
+      return { agent, read: (after: number | null) => eventsOf(this.#dataDir, agent, after) };
+    });
+    const { agents } = await this.#elsewhere('cluster');
+    const elsewhere = agents.map((agent) => {
+      return { agent: agent.id, read: (after: number | null) => this.#remoteEvents(agent, after) };
+    });
+    return [...here, ...elsewhere];
+  };
+
+  async #remoteEvents(agent: RemoteAgent, after: number | null): Promise<AgentEvents | null> {
+    const path = `${API}/agents/${encodeURIComponent(agent.id)}/events`;
+    const query = after === null ? {} : { after };
+    try {
+      return eventsSchema.parse(await this.#client.json(agent, { path, query }));
+    } catch {
+      return null;
+    }
+  }
+
+  /** What an agent on another machine answers; null: the agent is not one of those. */
+  readonly forwarded = async (id: string, path: string, query = {}): Promise<unknown> => {
+    const { agents } = await this.#elsewhere('cluster');
+    const agent = agents.find((one) => one.id === id);
+    if (!agent) return null;
+    return this.#client.json(agent, { path: `${API}${path}`, query: { ...query, ...MACHINE } });
+  };
+
+  async #elsewhere(scope: Scope): Promise<Elsewhere> {
+    if (scope === 'machine') return { agents: [], problems: [] };
+    return agentsElsewhere((await this.#watch.now()).view.agents, this.#dataDir);
+  }
+
+  /** The answers of those that have sent a valid one, each with its agent. */
+  async #each<T>(
+    agents: readonly RemoteAgent[],
+    schema: z.ZodType<T>,
+    path: string,
+    query: object,
+  ): Promise<{
+    readonly answers: readonly (readonly [id: string, answer: T])[];
+    readonly problems: readonly string[];
+  }> {
+    const answers: [string, T][] = [];
+    const problems: string[] = [];
+    const asked = agents.map(async (agent): Promise<[string, T]> => {
+      const own = path === '/hosts' ? { agent: agent.id } : {};
+      const all = { ...query, ...own, ...MACHINE };
+      const answer = await this.#client.json(agent, { path: `${API}${path}`, query: all });
+      const parsed = schema.safeParse(answer);
+      if (parsed.success) return [agent.id, parsed.data];
+      throw new RemoteError(`${agent.id}: its API has sent no valid answer to ${path}`);
+    });
+    for (const one of await Promise.allSettled(asked)) {
+      if (one.status === 'fulfilled') answers.push(one.value);
+      else if (one.reason instanceof RemoteError) problems.push(one.reason.message);
+      else throw one.reason;
+    }
+    return { answers, problems };
+  }
+}
+
+function none(problems: string[]): RowsPage {
+  return { rows: [], next: null, problems };
+}
+
+function spanOf(spans: readonly { readonly from: number; readonly to: number }[]) {
+  const [from, to] = [spans.map((one) => one.from), spans.map((one) => one.to)];
+  return { from: Math.min(...from), to: Math.max(...to) };
+}

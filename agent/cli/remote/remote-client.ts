@@ -1,0 +1,129 @@
+// Requests to the HTTP servers of agents on other machines. An agent there may be slow, of another
+// version or hostile: each request has limits of time and size, and no redirect is followed.
+
+import { createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
+import { isRecord } from '../../messaging/checks/shape.ts';
+import { messageOf } from '../common/exit-code.ts';
+import { printable } from '../common/output.ts';
+import type { RemoteAgent } from './remote-agents.ts';
+
+const ANSWER_MS_MAX = 5000;
+const ANSWER_BYTES_MAX = 32 * 1024 ** 2;
+const DETAIL_CHARACTERS_MAX = 300;
+
+/** A request that failed. Its message is a sentence that names the agent. */
+export class RemoteError extends Error {}
+
+type Query = Readonly<Record<string, string | number | undefined>>;
+
+interface Request {
+  /** Begins with `/api/v1`. */
+  readonly path: string;
+  readonly query?: Query;
+  readonly signal?: AbortSignal;
+}
+
+export class RemoteClient {
+  readonly #token: string | null;
+
+  /** @param token - of a reader; null: only servers that need none answer */
+  constructor(token: string | null) {
+    this.#token = token;
+  }
+
+  /** @throws RemoteError */
+  async json(agent: RemoteAgent, request: Request): Promise<unknown> {
+    return this.#guarded(agent, async () => {
+      const body = await this.#body(agent, request, AbortSignal.timeout(ANSWER_MS_MAX));
+      return JSON.parse(await textOf(body)) as unknown;
+    });
+  }
+
+  /**
+   * @param file - to which the answer is written
+   * @param msMax - milliseconds
+   * @throws RemoteError
+   */
+  async download(
+    agent: RemoteAgent,
+    request: Request,
+    file: string,
+    { msMax, bytesMax }: { readonly msMax: number; readonly bytesMax: number },
+  ): Promise<void> {
+    await this.#guarded(agent, async () => {
+      const body = await this.#body(agent, request, AbortSignal.timeout(msMax));
+      await pipeline(limited(body, bytesMax), createWriteStream(file));
+    });
+  }
+
+  async #guarded<T>({ id, origin }: RemoteAgent, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      const why = printable(causeOf(error)).slice(0, DETAIL_CHARACTERS_MAX);
+      throw new RemoteError(`${id}: its API at ${origin} ${why}`);
+    }
+  }
+
+  async #body(
+    { origin }: RemoteAgent,
+    { path, query = {}, signal }: Request,
+    late: AbortSignal,
+  ): Promise<Readable> {
+    const url = new URL(path, origin);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const response = await fetch(url, {
+      redirect: 'error',
+      headers: this.#token === null ? {} : { authorization: `Bearer ${this.#token}` },
+      signal: signal ? AbortSignal.any([signal, late]) : late,
+    });
+    if (response.body === null) throw new Refused('has sent no answer');
+    const body = Readable.fromWeb(response.body as ReadableStream);
+    if (response.status === 200) return body;
+    throw new Refused(`has answered ${response.status}: ${detailOf(await textOf(body))}`);
+  }
+}
+
+class Refused extends Error {}
+
+async function textOf(body: Readable): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of limited(body, ANSWER_BYTES_MAX)) parts.push(part);
+  return Buffer.concat(parts).toString();
+}
+
+async function* limited(body: Readable, bytesMax: number): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const part of body as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > bytesMax) throw new Refused(`has sent more than ${bytesMax / 1024 ** 2} MB`);
+    yield part;
+  }
+}
+
+function causeOf(error: unknown): string {
+  if (error instanceof Refused) return error.message;
+  if (error instanceof DOMException && error.name === 'TimeoutError') return 'was too slow';
+  if (error instanceof SyntaxError) return 'has sent no JSON';
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return `cannot be asked: ${messageOf(cause)}`;
+}
+
+/** The detail and the remedy of a problem document. */
+function detailOf(text: string): string {
+  try {
+    const problem: unknown = JSON.parse(text);
+    if (isRecord(problem) && typeof problem.detail === 'string') {
+      const { detail, remedy } = problem;
+      return typeof remedy === 'string' && remedy !== '' ? `${detail}; ${remedy}` : detail;
+    }
+  } catch {
+    // Not an answer of ubiring.
+  }
+  return text;
+}

@@ -1,0 +1,52 @@
+// The events of one agent, from its state file, in the order in which they were written.
+
+import path from 'node:path';
+import { EVENTS_AFTER, LAST_EVENT } from '../../storage/reads/monitor-queries.ts';
+import { openStateFile } from '../common/query-files.ts';
+
+/** Events of one reading; the next one continues. */
+const EVENTS_MAX = 500;
+/** Events that a reader gets that has none. */
+const EARLIER = 50;
+
+export interface AgentEvents {
+  /** The number of the last event; later ones have higher numbers. */
+  readonly last: number;
+  readonly events: readonly {
+    readonly number: number;
+    /** Unix milliseconds. */
+    readonly at: number;
+    readonly kind: string;
+    /** JSON. */
+    readonly detail: string;
+  }[];
+}
+
+/**
+ * @param after - the number of the last event that the reader has; null: it has none, and gets the
+ *   last ones. A number beyond the last event is of a state that was deleted since, and counts as null.
+ * @returns null if the file cannot be read
+ */
+export function eventsOf(dataDir: string, agent: string, after: number | null): AgentEvents | null {
+  const file = openStateFile(agent, path.join(dataDir, agent, 'state.sqlite'));
+  if (typeof file === 'string') return null;
+  try {
+    const last = Number(file.first(LAST_EVENT)?.last ?? 0);
+    const isKnown = after !== null && after <= last;
+    const from = isKnown ? after : Math.max(last - EARLIER, 0);
+    const events = [...file.rows(EVENTS_AFTER, from, EVENTS_MAX)].map(
+      ([number, at, kind, detail]) => {
+        return {
+          ...{ number: Number(number), at: Number(at) },
+          ...{ kind: String(kind), detail: String(detail) },
+        };
+      },
+    );
+    return { last, events };
+  } catch {
+    // The file is being replaced; the next reading finds it.
+    return null;
+  } finally {
+    file.close();
+  }
+}

@@ -1,0 +1,48 @@
+// Copies the rows of some views of a state file into a file of its own, so that another machine can
+// query them. The copy has what readers of a state file need besides: the crawl's name, the hosts, and
+// the events. It is made in one read transaction, which ends before the copy is sent.
+
+import Database from 'better-sqlite3';
+import type { Connection } from '../encoding/connection.ts';
+import { versionOf } from './examination.ts';
+
+/** Tables of every extract, with the columns that readers use. */
+const COMMON = {
+  meta: 'SELECT key, value FROM meta',
+  host_rows: 'SELECT number, host, owned FROM host_rows WHERE owned',
+  event_rows: 'SELECT id, at, kind, detail FROM event_rows',
+} as const;
+
+/**
+ * @param from - a state file, open for reading
+ * @param views - names of its views
+ * @param path - of a file that does not exist yet
+ */
+export function writeExtract(from: Connection, views: readonly string[], path: string): void {
+  const to = new Database(path);
+  try {
+    // A copy that is not complete is not used.
+    to.pragma('journal_mode = OFF');
+    to.pragma('synchronous = OFF');
+    to.exec('BEGIN');
+    const tables = [
+      ...Object.entries(COMMON),
+      ...views.map((view) => [view, `SELECT * FROM ${view}`]),
+    ];
+    for (const [table, sql] of tables) copy(from, to, table!, sql!);
+    to.pragma(`user_version = ${versionOf(from)}`);
+    to.exec('COMMIT');
+  } finally {
+    to.close();
+  }
+}
+
+function copy(from: Connection, to: Connection, table: string, sql: string): void {
+  const rows = from.prepare<unknown[], unknown[]>(sql).raw().safeIntegers();
+  const names = rows.columns().map(({ name }) => name);
+  to.exec(`CREATE TABLE ${table} (${names.join(', ')})`);
+  const insert = to.prepare(`INSERT INTO ${table} VALUES (${names.map(() => '?').join(', ')})`);
+  for (const row of rows.iterate()) insert.run(row);
+  // Queries look for the rows of one host if several files have it.
+  if (names.includes('host')) to.exec(`CREATE INDEX ${table}_host ON ${table} (host)`);
+}

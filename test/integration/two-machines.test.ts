@@ -1,0 +1,141 @@
+// Agents on two machines, as two data directories of this one: queries and lists over both through
+// the API of any agent.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { startWeb } from '../web/server.ts';
+import { run, Scratch, start, until, untilJoined } from './cli-process.ts';
+
+const NET = 119;
+
+interface Page {
+  readonly rows: readonly Readonly<Record<string, string | number | null>>[];
+  readonly next: string | null;
+  readonly problems: readonly string[];
+}
+
+/** Agents a1 and a2 on one machine and a3 on another, after a small crawl that a slow host keeps open. */
+async function twoMachines(t: TestContext) {
+  const web = await startWeb({ hosts: 30, pages: 10, port: 0, net: NET });
+  const [first, second] = [new Scratch(), new Scratch()];
+  t.after(async () => {
+    first.clean();
+    second.clean();
+    await web.stop();
+  });
+  const config = await first.config(3, {
+    seeds: [web.seed],
+    politeness: { hostDelayMs: 400 },
+    monitor: { listen: '127.0.0.1:0', tokens: null },
+  });
+  const other = second.write('crawl.json', fs.readFileSync(config, 'utf8'));
+  for (const id of ['a1', 'a2']) start(['agent', config, '--id', id]);
+  const third = start(['agent', other, '--id', 'a3']);
+  await untilJoined(config, 'a1', 'a2', 'a3');
+  await until(
+    'each agent has pages',
+    () => new Set(web.requests().map(({ host }) => host)).size > 25,
+  );
+  const { agents } = JSON.parse((await run('status', config, '--json')).stdout) as {
+    agents: { id: string; dashboard: string }[];
+  };
+  const api = new Map(agents.map(({ id, dashboard }) => [id, `${dashboard}api/v1`]));
+  return { first, second, config, other, api, third };
+}
+
+async function json<T>(url: string, body?: object): Promise<T> {
+  const headers = { 'content-type': 'application/json' };
+  const post = { method: 'POST', headers, body: JSON.stringify(body) };
+  const response = await fetch(url, body ? post : {});
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return JSON.parse(text) as T;
+}
+
+const BY_AGENT = 'SELECT agent, count(*) AS hosts FROM hosts GROUP BY agent ORDER BY agent';
+
+test('queries and lists show the agents of all machines', async (t) => {
+  const { config, other, api, first, second, third } = await twoMachines(t);
+
+  for (const file of [config, other]) {
+    const asked = await run('query', file, '--json', BY_AGENT);
+    assert.equal(asked.code, 0, asked.stderr);
+    const counts = JSON.parse(asked.stdout) as { agent: string; hosts: number }[];
+    assert.deepEqual(
+      counts.map(({ agent }) => agent),
+      ['a1', 'a2', 'a3'],
+      asked.stdout,
+    );
+  }
+  // A join reads two views, and the files of both machines have the same hosts as the lists.
+  const joined = await run(
+    'query',
+    other,
+    '--json',
+    'SELECT DISTINCT h.host FROM hosts h JOIN pages p USING (host) ORDER BY h.host',
+  );
+  const withPages = (JSON.parse(joined.stdout) as { host: string }[]).map(({ host }) => host);
+  assert.ok(withPages.length > 25, joined.stdout);
+
+  for (const [id, url] of api) {
+    const whole = await json<Page>(`${url}/hosts?sort=host&limit=1000`);
+    assert.deepEqual(whole.problems, []);
+    const hosts = whole.rows.map(({ host }) => host);
+    assert.deepEqual([...new Set(whole.rows.map(({ agent }) => agent))].sort(), ['a1', 'a2', 'a3']);
+    assert.deepEqual(hosts, [...hosts].sort());
+    const paged: unknown[] = [];
+    for (let after: string | null = ''; after !== null; ) {
+      const page: Page = await json<Page>(
+        `${url}/hosts?sort=host&limit=7${after && `&after=${after}`}`,
+      );
+      paged.push(...page.rows.map(({ host }) => host));
+      after = page.next;
+    }
+    assert.deepEqual(paged, hosts, `${id} misses hosts at the end of a page`);
+    for (const agent of ['a1', 'a3']) {
+      const own = await json<Page>(`${url}/hosts?agent=${agent}`);
+      assert.deepEqual([...new Set(own.rows.map((row) => row.agent))], [agent]);
+      const host = String(own.rows.find(({ pages_done }) => Number(pages_done) > 0)?.host);
+      const pages = await json<Page>(`${url}/pages?host=${host}`);
+      assert.ok(pages.rows.length > 0 && pages.rows.every((row) => row.agent === agent));
+      const gone = await json<{ agent: string; hosts: number }>(`${url}/agents/${agent}/departure`);
+      assert.ok(gone.agent === agent && gone.hosts > 0, JSON.stringify(gone));
+    }
+    const history = await json<{ agents: { id: string }[] }>(`${url}/history`);
+    assert.deepEqual(history.agents.map((one) => one.id).sort(), ['a1', 'a2', 'a3']);
+    const { rows, problems } = await json<Page>(`${url}/query`, { sql: BY_AGENT });
+    assert.deepEqual([rows.map(({ agent }) => agent), problems], [['a1', 'a2', 'a3'], []]);
+    assert.deepEqual(await agentsOfEvents(`${url}/events`, 3), ['a1', 'a2', 'a3']);
+  }
+  // The machines have their own files only.
+  const found = [first, second].map(({ dataDir }) =>
+    fs.readdirSync(dataDir).filter((n) => /^a\d$/.test(n)),
+  );
+  assert.deepEqual(found, [['a1', 'a2'], ['a3']]);
+
+  // An agent that ends is named, and the rows of the others are printed.
+  third.child.kill('SIGKILL');
+  await third.ended;
+  const without = await run('query', config, '--json', BY_AGENT);
+  assert.equal(without.code, 4, without.stdout);
+  assert.match(without.stderr, /a3/);
+  const left = JSON.parse(without.stdout) as { agent: string }[];
+  assert.deepEqual(
+    left.map(({ agent }) => agent),
+    ['a1', 'a2'],
+  );
+});
+
+/** Reads the stream until it has shown events of so many agents. */
+async function agentsOfEvents(url: string, agents: number): Promise<string[]> {
+  const seen = new Set<string>();
+  const response = await fetch(url);
+  let text = '';
+  for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    for (const [, agent] of text.matchAll(/^data: \{"agent":"(\w+)"/gm)) seen.add(agent!);
+    if (seen.size >= agents) break;
+  }
+  return [...seen].sort();
+}

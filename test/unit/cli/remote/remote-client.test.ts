@@ -1,0 +1,60 @@
+// Requests to servers of other machines that may be wrong in any way.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { RemoteClient, RemoteError } from '../../../../agent/cli/remote/remote-client.ts';
+
+async function serving(t: TestContext, listener: RequestListener) {
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  return { id: 'a7', origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+test('the token is sent, and the answer is JSON', async (t) => {
+  const seen: unknown[] = [];
+  const agent = await serving(t, ({ url, headers }, response) => {
+    seen.push([url, headers.authorization]);
+    response.end('{"ok":"é"}');
+  });
+  const request = { path: '/api/v1/x', query: { after: 3, agent: undefined } };
+  assert.deepEqual(await new RemoteClient('secret-secret-42').json(agent, request), { ok: 'é' });
+  assert.deepEqual(await new RemoteClient(null).json(agent, request), { ok: 'é' });
+  assert.deepEqual(seen, [
+    ['/api/v1/x?after=3', 'Bearer secret-secret-42'],
+    ['/api/v1/x?after=3', undefined],
+  ]);
+});
+
+test('what is wrong names the agent and its address', async (t) => {
+  const problem = { detail: 'the token is not known', remedy: 'send another' };
+  const cases: readonly (readonly [RequestListener, RegExp])[] = [
+    [
+      (_, r) => r.writeHead(401).end(JSON.stringify(problem)),
+      /401: the token is not known; send another/,
+    ],
+    [(_, r) => r.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), /cannot be asked/],
+    [(_, r) => r.end('<html>'), /has sent no JSON/],
+    [(_, r) => r.end(Buffer.alloc(33 * 1024 ** 2, 32)), /more than 32 MB/],
+    [(_, r) => r.destroy(), /cannot be asked/],
+    [
+      (_, r) => r.writeHead(500).end(`\u001b[2J${'x'.repeat(10_000)}`),
+      /has answered 500: .{1,300}$/,
+    ],
+  ];
+  for (const [listener, expected] of cases) {
+    const agent = await serving(t, listener);
+    await assert.rejects(new RemoteClient(null).json(agent, { path: '/' }), (error) => {
+      assert.ok(error instanceof RemoteError);
+      assert.ok(error.message.startsWith(`a7: its API at ${agent.origin} `), error.message);
+      assert.match(error.message, expected);
+      assert.ok(!error.message.includes('\u001b'));
+      return true;
+    });
+  }
+});
