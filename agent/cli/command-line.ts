@@ -18,7 +18,8 @@ export function commandLine(who: Caller): Promise<ExitCode> {
   return calledBy(who, async () => {
     const args = queryArguments(who.argv);
     const code = await run(args);
-    const failure = code !== 0 && args.includes('--json') ? failureJson(code) : null;
+    const isJson = code !== 0 && args.includes('--json');
+    const failure = isJson ? failureJson(code, args[2]) : null;
     if (failure !== null) await print(failure);
     return code;
   });

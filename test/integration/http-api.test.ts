@@ -141,7 +141,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
       `${api}/explain?url=${encodeURIComponent(page)}`,
     );
     assert.equal(why.state, 'response');
-    await refusal(`${api}/explain?url=--help`, {}, 400, 'command-refused');
+    await refusal(`${api}/explain?url=--help`, {}, 400, 'command-invalid');
 
     const counted = await json<{ rows: { n: number }[]; problems: string[] }>(`${api}/query`, {
       method: 'POST',
@@ -210,14 +210,14 @@ describe('HTTP server', { concurrency: 1 }, () => {
     await refusal(
       `${api}/directives`,
       { ...pause, body: { kind: 'drain', agent: 'a9' } },
-      503,
-      'command-failed',
+      409,
+      'command-refused',
     );
     await refusal(
       `${api}/directives`,
       { ...pause, body: { kind: 'block', host: 'a b' } },
       400,
-      'command-refused',
+      'command-invalid',
     );
     await refusal(
       `${api}/directives`,

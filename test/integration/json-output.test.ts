@@ -31,8 +31,10 @@ test('--json prints JSON even if no agent runs or the command fails', async (con
     assert.doesNotThrow(() => JSON.parse(ended.stdout), `${words.join(' ')}: ${ended.stdout}`);
   }
   const { stdout, stderr } = await run('stop', config, '--json');
-  const { error } = JSON.parse(stdout) as { error: { code: number; message: string } };
+  const { error } = JSON.parse(stdout) as { error: Readonly<Record<string, unknown>> };
   assert.equal(error.code, 1);
+  assert.match(String(error.cause), /nothing listens there\nno agent answers/);
+  assert.match(String(error.remedy), /ubiring.* stop --help/);
   assert.equal(`${error.message}\n`, stderr);
 });
 

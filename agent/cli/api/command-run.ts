@@ -4,6 +4,8 @@
 import { Writable } from 'node:stream';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import type { OutputStream } from '../common/caller.ts';
+import type { ExitCode } from '../common/exit-code.ts';
+import { causeAndRemedy } from '../common/output.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 
 /** More than any answer needs, to bound the memory. */
@@ -34,16 +36,23 @@ export async function runCommand(
   const { commandLine } = await import('../command-line.ts');
   const stdout = new Collected();
   const stderr = new Collected();
-  const heard = { messages: [] as string[], output: false };
+  const heard = { messages: [] as string[], output: false, isRefused: false };
   // `--` ends the options: an argument of a request must not become one.
   const all = [name, '--json', '--data', dataDir, ...options, '--', file, ...args];
   const argv = ['node', 'ubiring', ...all];
   const code = await commandLine({ argv, env: { NO_COLOR: '1' }, stdout, stderr, heard });
   const answer = answerOf(stdout.text);
   if (answer !== null && (code === 0 || code === 1)) return answer;
-  const why = heard.messages.join('\n').trim() || `${name} exited with ${code}`;
-  const [status, kind] = code === 2 ? [400, 'refused'] : [503, 'failed'];
-  throw new HttpProblem(status, `command-${kind}`, why, `ubiring ${name} --help has examples`);
+  const { cause, remedy } = causeAndRemedy(heard.messages);
+  const [status, kind] = outcomeOf(code, heard.isRefused);
+  const why = cause || `${name} exited with ${code}`;
+  const help = `ubiring ${name} --help has examples`;
+  throw new HttpProblem(status, `command-${kind}`, why, remedy || help);
+}
+
+function outcomeOf(code: ExitCode, isRefused: boolean): readonly [status: number, kind: string] {
+  if (code === 2) return [400, 'invalid'];
+  return isRefused ? [409, 'refused'] : [503, 'failed'];
 }
 
 /** Null if the command has printed nothing, or that it failed. */

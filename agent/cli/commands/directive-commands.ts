@@ -18,6 +18,7 @@ import {
   TAKEN_BACK,
 } from '../../messaging/control-directives.ts';
 import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
+import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { hostOf } from '../common/host-order.ts';
 import { startingEnded } from '../common/launch-lock.ts';
@@ -154,12 +155,14 @@ async function give(
   await startingEnded(loaded.config.agent.dataDir);
   const answer = await giveAll(loaded.config, verb, args);
   if (!answer.ok) {
-    say(answer.failures.join('\n'));
+    say(...answer.failures);
     const what = directiveOf(verb, args);
     if (typeof what !== 'string' && what.value === null) {
       return giveStored(loaded.config, what, flags);
     }
-    const why = answer.isRefused ? '' : `: ${verb} needs a running crawl`;
+    const { isRefused = false } = answer;
+    caller().heard.isRefused = isRefused;
+    const why = isRefused ? '' : `: ${verb} needs a running crawl`;
     say(`no agent accepted the directive${why}`);
     return 1;
   }

@@ -46,9 +46,9 @@ export async function seed(
       const seed = read(text);
       return 'refused' in seed ? [line(text, seed)] : [];
     });
-    if (refused.length > 0) say(refused.join('\n'));
+    say(...refused);
     if (refused.length === urls.length) return 1;
-    if (!over) say(answer.failures.join('\n'));
+    if (!over) say(...answer.failures);
     const other = refused.length > 0 ? 'other ' : '';
     say(
       `${over ? 'the crawl is complete' : 'no agent accepted the URLs'}: ` +

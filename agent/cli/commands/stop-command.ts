@@ -39,7 +39,7 @@ export async function stop(
     ? await stopWalking(loaded.config, verb, ids)
     : await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
-    say(answer.failures.join('\n'));
+    say(...answer.failures);
     say(unanswered(loaded.config));
     return 1;
   }

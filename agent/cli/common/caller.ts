@@ -32,6 +32,8 @@ export interface Caller {
     readonly messages: string[];
     /** Whether anything was printed on stdout. */
     output: boolean;
+    /** Whether an agent has refused the command. */
+    isRefused?: boolean;
   };
 }
 

@@ -20,11 +20,11 @@ const waitingBytesMax = 1024 ** 2;
 /** Maximum number of messages kept for `failureJson`; later ones are dropped. */
 const keptMax = 100;
 
-/** Prints a message on stderr: one or more whole lines. */
-export function say(text: string): void {
+/** Prints messages on stderr, each of one or more whole lines. */
+export function say(...texts: readonly string[]): void {
   const { messages } = caller().heard;
-  if (messages.length < keptMax) messages.push(text);
-  writeStderr(`${text}\n`);
+  messages.push(...texts.slice(0, keptMax - messages.length));
+  if (texts.length > 0) writeStderr(`${texts.join('\n')}\n`);
 }
 
 export function warn(text: string): void {
@@ -34,12 +34,35 @@ export function warn(text: string): void {
 /**
  * The output of `--json` for a command that failed before it printed anything, so that a reader of
  * stdout always gets JSON. Null if something was printed.
+ *
+ * @param command - its name; absent: the arguments name none
  */
-export function failureJson(code: number): string | null {
+export function failureJson(code: number, command = ''): string | null {
   const { messages, output } = caller().heard;
   if (output) return null;
-  const message = stripVTControlCharacters(messages.join('\n'));
-  return `${JSON.stringify({ error: { code, message } })}\n`;
+  const plain = messages.map((text) => stripVTControlCharacters(text));
+  const { cause, remedy } = causeAndRemedy(plain);
+  const help = [programName(), command, '--help'].filter((word) => word !== '').join(' ');
+  const error = { code, message: plain.join('\n'), cause, remedy: remedy || `see ${help}` };
+  return `${JSON.stringify({ error })}\n`;
+}
+
+/**
+ * Messages have the form `CAUSE; REMEDY`, and further lines say what to do. Lines in brackets, such as
+ * those of commander, do so, too.
+ */
+export function causeAndRemedy(messages: readonly string[]): {
+  readonly cause: string;
+  readonly remedy: string;
+} {
+  const causes: string[] = [];
+  const remedies: string[] = [];
+  for (const message of messages) {
+    const [, cause, remedy] = /^((?:(?!; |\n|^\().)*)(?:; |\n)?(.*)$/s.exec(message)!;
+    if (cause) causes.push(cause);
+    if (remedy) remedies.push(remedy.trim());
+  }
+  return { cause: causes.join('\n'), remedy: remedies.join('\n') };
 }
 
 /** Writes whole lines to stderr. Never blocks; drops the text if the buffer is full. */

@@ -57,10 +57,10 @@ export async function openCrawlFiles(
     if (!hasDamage && missing.length === 0) return 0;
     const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
     const absent = unsaid.length > 0 ? `; members without a state: ${unsaid.join(', ')}` : '';
-    say(`the output is not complete: a state is missing or damaged${absent}`);
     const remedy =
       missing.length > 0 ? whereElse(config, owners) : repairLines(config, copiesOf(backups, view));
-    say(remedy.join('\n'));
+    const what = `the output is not complete: a state is missing or damaged${absent}`;
+    say([what, ...remedy].join('\n'));
     return 4;
   };
   return { ok: true, files, views: new ClusterViews(files, onProblem, owners.owner), end };

@@ -107,7 +107,7 @@ export async function withoutAnswer(
   if (completion.kind === 'complete' || completion.kind === 'unsound') {
     return completed(config, completion, flags);
   }
-  say(failures.join('\n'));
+  say(...failures);
   if (completion.kind === 'changed') {
     say(`the next launch continues the crawl: ${completion.why.join('; ')}`);
   }
@@ -162,8 +162,8 @@ async function completed(
     if (completion.kind === 'complete') say(nextSteps(config));
   }
   if (completion.kind === 'complete') return 0;
-  say(completion.agents.map(({ agent, why }) => `${agent}: ${why}`).join('\n'));
-  say(repairLines(config, completion.copies).join('\n'));
+  const whys = completion.agents.map(({ agent, why }) => `${agent}: ${why}`);
+  say([...whys, ...repairLines(config, completion.copies)].join('\n'));
   return 4;
 }
 

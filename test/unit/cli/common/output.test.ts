@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import {
   bytesText,
+  causeAndRemedy,
   cut,
   durationText,
   isScreen,
@@ -74,5 +75,30 @@ test('output: redraws in place only for a person at a terminal that can', () => 
   for (const name of ['NO_COLOR', 'AI_AGENT', 'CLAUDECODE', 'CURSOR_AGENT']) {
     assert.equal(isScreen(terminal, { [name]: '1' }), false, name);
     assert.equal(isScreen(terminal, { [name]: '' }), true, `${name} is empty`);
+  }
+});
+
+test('a failure is divided into its cause and its remedy', () => {
+  for (const [messages, cause, remedy] of [
+    [['c.yaml: does not exist; check the path'], 'c.yaml: does not exist', 'check the path'],
+    [
+      ['no state in data\nname the directory with --data'],
+      'no state in data',
+      'name the directory with --data',
+    ],
+    [
+      ["error: missing 'sql'", '(--help shows options)'],
+      "error: missing 'sql'",
+      '(--help shows options)',
+    ],
+    [
+      ['a1: silent', 'none answers; start one:\n  launch c.yaml'],
+      'a1: silent\nnone answers',
+      'start one:\n  launch c.yaml',
+    ],
+    [['no agent a9'], 'no agent a9', ''],
+    [[], '', ''],
+  ] as const) {
+    assert.deepEqual(causeAndRemedy(messages), { cause, remedy }, messages.join());
   }
 });
