@@ -220,10 +220,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'all agents in view are drained; bring one back (ubiring undrain CONFIG ID)',
     by: ['test/simulation/capacity.test.ts', 'drain: if all others die, the crawl waits'],
   },
+  {
+    says: 'replay-command.ts: nothing to show: no agent',
+    by: ['test/integration/monitor-tokens.test.ts', 'an agent that other machines can reach'],
+  },
   ...(
     [
       ['cluster-watch.ts: start them, and the crawl continues', 'a launch serves the state'],
-      ['replay-command.ts: nothing to show: no agent', 'an agent that other machines can reach'],
       [
         'http-access.ts: use the dashboard, send "Origin:',
         'pages of other sites and rebound names',

@@ -3,12 +3,15 @@
 // request. Each limit exists because a client may be slow, hostile or many.
 
 import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FromHttp, HttpStatuses, HttpWork, ToHttp } from '../http/http-process.ts';
 import type { Site } from './site.ts';
 
 /** Ports that are tried after a given one, for several agents of one machine. */
 const PORTS_MAX = 64;
 const CONNECTIONS_MAX = 512;
+/** Kept free for new clients. */
+const CONNECTIONS_FREE = 64;
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS_MAX = 10_000;
 const REQUEST_MS_MAX = 15_000;
@@ -47,7 +50,28 @@ function serverOf(work: HttpWork): Server {
     );
   });
   server.maxConnections = CONNECTIONS_MAX;
+  server.on('connection', (socket) => makeRoom(server, socket));
+  server.on('request', ({ socket }, response) => {
+    idle.delete(socket);
+    response.once('close', () => socket.destroyed || idle.add(socket));
+  });
   return server;
+}
+
+/** Connections without a request, those that wait longest first. */
+const idle = new Set<Socket>();
+
+/** Closes idle connections when few are left, so that many of them keep nobody out. */
+function makeRoom(server: Server, socket: Socket): void {
+  idle.add(socket);
+  socket.once('close', () => idle.delete(socket));
+  server.getConnections((_, open) => {
+    const surplus = open - (CONNECTIONS_MAX - CONNECTIONS_FREE);
+    for (const one of [...idle].slice(0, Math.max(surplus, 0))) {
+      idle.delete(one);
+      one.destroy();
+    }
+  });
 }
 
 /** @returns the port; rejects with the error of the system */

@@ -4,10 +4,12 @@
 import { type LoadedConfig, loadConfig } from '../../../config/file/load.ts';
 import { configJsonSchema } from '../../../config/keys/json-schema.ts';
 import { printConfig, shownConfig } from '../../../config/printed-config.ts';
+import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { type CommonFlags, load, shownPath } from '../common/load-config.ts';
-import { print } from '../common/output.ts';
+import { print, warn } from '../common/output.ts';
 import { privateSeeds, warnOfPrivateSeeds } from '../common/private-seeds.ts';
+import { wrongTokens } from '../http/token-source.ts';
 
 type Flags = CommonFlags & { readonly json?: boolean };
 
@@ -24,13 +26,15 @@ export async function configCheck(file: string, flags: Flags): Promise<ExitCode>
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
   warnOfPrivateSeeds(loaded.config);
+  const wrong = wrongTokens(loaded.config.monitor, caller().env);
+  if (wrong !== null) warn(wrong);
   await print(`${shownPath(loaded.config)} is valid\n`);
   return 0;
 }
 
 function warningsOf({ config, warnings }: Extract<LoadedConfig, { ok: true }>): readonly string[] {
-  const more = privateSeeds(config);
-  return more === null ? warnings : [...warnings, more];
+  const more = [privateSeeds(config), wrongTokens(config.monitor, caller().env)];
+  return [...warnings, ...more.filter((text) => text !== null)];
 }
 
 /** Prints a JSON Schema, draft 2020-12. */

@@ -5,11 +5,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isLoopback, type ListenAddress } from '../../../config/values/listen-address.ts';
+import type { ListenAddress } from '../../../config/values/listen-address.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { TOKENS_VARIABLE, tokensOf } from './token-source.ts';
+import { serverTokens, TOKENS_VARIABLE } from './token-source.ts';
 
 /** Its memory must not grow with what clients ask for. */
 const HEAP = '--max-old-space-size=256';
@@ -59,15 +59,9 @@ interface Start {
 
 /** @returns the process, or why the tokens do not permit it */
 export function startHttp({ config, listen, env, version, onError }: Start): HttpProcess | string {
-  const tokens = tokensOf(config.monitor.tokens, env);
-  if ('wrong' in tokens) return tokens.wrong;
   const { host, port } = listen;
-  if (!isLoopback(host) && tokens.count === 0) {
-    return (
-      `monitor.listen ${host} can be reached from other machines, and there is no token: ` +
-      `name a file with tokens in monitor.tokens, or set ${TOKENS_VARIABLE}="admin TOKEN"`
-    );
-  }
+  const tokens = serverTokens(host, config.monitor.tokens, env);
+  if ('wrong' in tokens) return tokens.wrong;
   return new Server({ config, host, port, tokens: tokens.text, version }, onError);
 }
 

@@ -2,6 +2,8 @@
 // environment.
 
 import { readFileSync } from 'node:fs';
+import type { Config } from '../../../config/config.ts';
+import { isLoopback, parseListenAddress } from '../../../config/values/listen-address.ts';
 import { messageOf } from '../common/exit-code.ts';
 import { Tokens } from './tokens.ts';
 
@@ -12,6 +14,31 @@ export type FoundTokens =
   | { readonly text: string; readonly count: number }
   /** What is wrong, with the remedy, and without the tokens. */
   | { readonly wrong: string };
+
+/** The tokens of a server at this address, which needs some if other machines can reach it. */
+export function serverTokens(
+  host: string,
+  file: string | null,
+  env: NodeJS.ProcessEnv,
+): FoundTokens {
+  const found = tokensOf(file, env);
+  if ('wrong' in found || found.count > 0 || isLoopback(host)) return found;
+  const wrong =
+    `monitor.listen ${host} can be reached from other machines, and there is no token: ` +
+    `name a file with tokens in monitor.tokens, or set ${TOKENS_VARIABLE}="admin TOKEN"`;
+  return { wrong };
+}
+
+/** What is wrong with the tokens of the servers of agents; null: nothing, or they serve nothing. */
+export function wrongTokens(
+  { listen, tokens }: Config['monitor'],
+  env: NodeJS.ProcessEnv,
+): string | null {
+  const address = listen === null ? null : parseListenAddress(listen);
+  if (address === null) return null;
+  const found = serverTokens(address.host, tokens, env);
+  return 'wrong' in found ? found.wrong : null;
+}
 
 /** @param file - `monitor.tokens` */
 export function tokensOf(file: string | null, env: NodeJS.ProcessEnv): FoundTokens {

@@ -110,6 +110,12 @@ async function launchLocked(
     say(ports.message);
     return 5;
   }
+  const { wrongTokens } = await import('../http/token-source.ts');
+  const wrong = wrongTokens(loaded.monitor, caller().env);
+  if (wrong !== null) {
+    say(wrong);
+    return 4;
+  }
   const fresh = flags.fresh ? judgeFresh(loaded, start, flags) : null;
   if (fresh !== null && 'code' in fresh) {
     say(fresh.message);

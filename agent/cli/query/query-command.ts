@@ -15,7 +15,7 @@ import { Outlet } from './outlet.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
 
 /** SQLite sorts on disk what needs more; an expression that needs more fails. */
-const HEAP_BYTES_MAX = 1024 ** 3;
+const HEAP_BYTES_MAX = 256 * 1024 ** 2;
 
 export async function query(
   file: string,

@@ -1,0 +1,41 @@
+// The tokens of the HTTP server are checked before anything is started or deleted.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { run, Scratch } from './cli-process.ts';
+
+const TOKEN = 'token-of-the-test-0123456789';
+
+test('an agent that other machines can reach needs tokens', async (t) => {
+  const scratch = new Scratch();
+  t.after(() => scratch.clean());
+  const monitor = { listen: '0.0.0.0:0' };
+  const config = await scratch.config(1, { monitor });
+  const nothing = await run('replay', config);
+  assert.equal(nothing.code, 1);
+  assert.match(nothing.stderr, /no agent has a state in .*; name another directory with --data/);
+  const refused = await run('agent', config, '--id', 'a1');
+  assert.equal(refused.code, 4, refused.stderr);
+  assert.match(
+    refused.stderr,
+    /monitor\.listen 0\.0\.0\.0 can be reached from other machines, and there is no token/,
+  );
+  scratch.write('tokens.txt', `owner ${TOKEN}\n`);
+  const wrong = await scratch.config(1, { monitor: { ...monitor, tokens: 'tokens.txt' } });
+  const { code, stderr } = await run('agent', wrong, '--id', 'a1');
+  assert.equal(code, 4);
+  assert.match(stderr, /tokens\.txt: line 1 is not .*ROLE TOKEN/);
+  assert.ok(!stderr.includes(TOKEN));
+
+  // A launch that would fail deletes nothing, and `config check` shows the reason.
+  fs.mkdirSync(`${scratch.dataDir}/a1`, { recursive: true });
+  fs.writeFileSync(`${scratch.dataDir}/a1/agent.log`, 'kept');
+  const launch = await run('launch', wrong, '--fresh');
+  assert.equal(launch.code, 4, launch.stderr);
+  assert.match(launch.stderr, /tokens\.txt: line 1 is not/);
+  assert.equal(fs.readFileSync(`${scratch.dataDir}/a1/agent.log`, 'utf8'), 'kept');
+  const check = await run('config', 'check', wrong);
+  assert.equal(check.code, 0, check.stderr);
+  assert.match(check.stderr, /warning: .*tokens\.txt: line 1 is not/);
+});
