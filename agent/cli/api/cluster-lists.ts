@@ -6,20 +6,18 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
-import { type AgentEvents, eventsOf } from '../views/agent-events.ts';
+import type { AgentEvents } from '../views/agent-events.ts';
 import type { ClusterWatch } from '../views/cluster-watch.ts';
 import type { EventSource } from '../views/event-stream.ts';
-import { historyOf } from '../views/history.ts';
 import {
   type HostsQuery,
-  hostsPage,
   mergedHosts,
   type RowsPage,
   rowsPage,
   type UrlsQuery,
   type UrlView,
-  urlsPage,
 } from '../views/query-pages.ts';
+import type { ListThread } from './list-thread.ts';
 
 const API = '/api/v1';
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
@@ -45,18 +43,25 @@ const eventsSchema = z.object({
 });
 
 export class ClusterLists {
+  readonly #thread: ListThread;
   readonly #dataDir: string;
   readonly #watch: ClusterWatch;
   readonly #client: RemoteClient;
 
-  constructor(config: ResolvedConfig, watch: ClusterWatch, client: RemoteClient) {
+  constructor(
+    config: ResolvedConfig,
+    thread: ListThread,
+    watch: ClusterWatch,
+    client: RemoteClient,
+  ) {
+    this.#thread = thread;
     this.#dataDir = config.agent.dataDir;
     this.#watch = watch;
     this.#client = client;
   }
 
   readonly hosts = async (query: HostsQuery, scope: Scope): Promise<RowsPage> => {
-    const here = hostsPage(this.#dataDir, query);
+    const here = await this.#thread.call('hosts', query);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
     const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', query);
@@ -65,7 +70,7 @@ export class ClusterLists {
   };
 
   readonly urls = async (view: UrlView, query: UrlsQuery, scope: Scope): Promise<RowsPage> => {
-    const here = urlsPage(this.#dataDir, view, query);
+    const here = await this.#thread.call('urls', view, query);
     if (here.rows.length > 0) return here;
     const { agents, problems } = await this.#elsewhere(scope);
     const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, query);
@@ -74,7 +79,7 @@ export class ClusterLists {
   };
 
   readonly history = async (scope: Scope) => {
-    const here = historyOf(this.#dataDir);
+    const here = await this.#thread.call('history');
     const { agents } = await this.#elsewhere(scope);
     const { answers } = await this.#each(agents, historySchema, '/history', {});
     // Agents of one machine report each other, too.
@@ -96,13 +101,17 @@ export class ClusterLists {
 
   readonly eventSources = async (): Promise<readonly EventSource[]> => {
     const here = foundAgents(this.#dataDir).map((agent) => {
-      return { agent, read: (after: number | null) => eventsOf(this.#dataDir, agent, after) };
+      return { agent, read: (after: number | null) => this.events(agent, after) };
     });
     const { agents } = await this.#elsewhere('cluster');
     const elsewhere = agents.map((agent) => {
       return { agent: agent.id, read: (after: number | null) => this.#remoteEvents(agent, after) };
     });
     return [...here, ...elsewhere];
+  };
+
+  readonly events = (agent: string, after: number | null) => {
+    return this.#thread.call('events', agent, after);
   };
 
   async #remoteEvents(agent: RemoteAgent, after: number | null): Promise<AgentEvents | null> {

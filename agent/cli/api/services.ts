@@ -10,12 +10,11 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, openStateFile } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { RemoteClient } from '../remote/remote-client.ts';
-import { eventsOf } from '../views/agent-events.ts';
 import { type Circle, Circles, capacitiesOf, viewOf } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
-import { circleAt } from '../views/history.ts';
 import { ClusterLists, type Scope } from './cluster-lists.ts';
 import { runCommand } from './command-run.ts';
+import { ListThread } from './list-thread.ts';
 import { QueryRuns } from './query-runs.ts';
 
 type Command = Parameters<typeof runCommand>[1];
@@ -27,6 +26,7 @@ export class Services {
   readonly queries: QueryRuns;
   readonly lists: ClusterLists;
   readonly #config: ResolvedConfig;
+  readonly #thread: ListThread;
   readonly #circles: Circles;
   #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
 
@@ -37,7 +37,8 @@ export class Services {
     this.#reported = { statuses: [], at: -Infinity };
     this.watch = new ClusterWatch(config);
     this.queries = new QueryRuns(this.#source, readToken);
-    this.lists = new ClusterLists(config, this.watch, new RemoteClient(readToken));
+    this.#thread = new ListThread(config);
+    this.lists = new ClusterLists(config, this.#thread, this.watch, new RemoteClient(readToken));
   }
 
   get #source() {
@@ -56,12 +57,12 @@ export class Services {
 
   readonly events = (id: string, after: number | null) => {
     this.stateOf(id);
-    return eventsOf(this.#config.agent.dataDir, id, after);
+    return this.lists.events(id, after);
   };
 
   /** @param at - Unix milliseconds; absent: now */
   readonly circle = async (at?: number): Promise<Circle> => {
-    if (at !== undefined) return circleAt(this.#config, at);
+    if (at !== undefined) return this.#thread.call('circleAt', at);
     const agents = this.#whole() ?? (await this.watch.now()).view.agents;
     return this.#circles.of(agents);
   };

@@ -16,7 +16,7 @@ const UNREAD_BYTES_MAX = 1024 ** 2;
 export interface EventSource {
   readonly agent: string;
   /** See `eventsOf`. Null: the agent cannot be read at present. */
-  read(after: number | null): Promise<AgentEvents | null> | AgentEvents | null;
+  read(after: number | null): Promise<AgentEvents | null>;
 }
 
 /** By agent: the number of its last event that the client has. */

@@ -1,0 +1,56 @@
+// The thread that reads state files for the lists of the API: a list of many hosts takes longer than
+// a turn of the server's event loop may. It must not load sockets of ZeroMQ, which a thread that ends
+// would abort.
+
+import { parentPort, workerData } from 'node:worker_threads';
+import type { ResolvedConfig } from '../common/load-config.ts';
+import { HttpProblem } from '../http/http-problem.ts';
+import { eventsOf } from '../views/agent-events.ts';
+import { circleAt, historyOf } from '../views/history.ts';
+import {
+  type HostsQuery,
+  hostsPage,
+  type UrlsQuery,
+  type UrlView,
+  urlsPage,
+} from '../views/query-pages.ts';
+
+const config = workerData as ResolvedConfig;
+const { dataDir } = config.agent;
+
+const CALLS = {
+  hosts: (query: HostsQuery) => hostsPage(dataDir, query),
+  urls: (view: UrlView, query: UrlsQuery) => urlsPage(dataDir, view, query),
+  history: () => historyOf(dataDir),
+  circleAt: (at: number) => circleAt(config, at),
+  events: (agent: string, after: number | null) => eventsOf(dataDir, agent, after),
+} as const;
+
+export type ListCalls = typeof CALLS;
+
+export interface ListRequest {
+  readonly number: number;
+  readonly name: keyof ListCalls;
+  readonly args: readonly unknown[];
+}
+
+export interface ListResponse {
+  readonly number: number;
+  readonly result?: unknown;
+  /** Of an `HttpProblem`. */
+  readonly problem?: HttpProblem['document'];
+  /** Of any other error. */
+  readonly error?: unknown;
+}
+
+parentPort!.on('message', ({ number, name, args }: ListRequest) => {
+  const call = CALLS[name] as (...args: readonly unknown[]) => unknown;
+  let response: ListResponse;
+  try {
+    response = { number, result: call(...args) };
+  } catch (error) {
+    const isProblem = error instanceof HttpProblem;
+    response = isProblem ? { number, problem: error.document } : { number, error };
+  }
+  parentPort!.postMessage(response);
+});
