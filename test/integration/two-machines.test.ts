@@ -15,9 +15,9 @@ interface Page {
   readonly problems: readonly string[];
 }
 
-/** Agents a1 and a2 on one machine and a3 on another, after a small crawl that a slow host keeps open. */
+/** Agents a1 and a2 on one machine and a3 on another, in a paused crawl. */
 async function twoMachines(t: TestContext) {
-  const web = await startWeb({ hosts: 30, pages: 10, port: 0, net: NET });
+  const web = await startWeb({ hosts: 30, pages: 400, port: 0, net: NET });
   const [first, second] = [new Scratch(), new Scratch()];
   t.after(async () => {
     first.clean();
@@ -33,10 +33,12 @@ async function twoMachines(t: TestContext) {
   for (const id of ['a1', 'a2']) start(['agent', config, '--id', id]);
   const third = start(['agent', other, '--id', 'a3']);
   await untilJoined(config, 'a1', 'a2', 'a3');
-  await until(
-    'each agent has pages',
-    () => new Set(web.requests().map(({ host }) => host)).size > 25,
-  );
+  await until('many hosts have pages', () => {
+    const pages = web.requests().filter(({ path }) => path !== '/robots.txt');
+    return new Set(pages.map(({ host }) => host)).size > 20;
+  });
+  // So that the crawl does not end before the test.
+  assert.equal((await run('pause', config)).code, 0);
   const { agents } = JSON.parse((await run('status', config, '--json')).stdout) as {
     agents: { id: string; dashboard: string }[];
   };
@@ -76,7 +78,7 @@ test('queries and lists show the agents of all machines', async (t) => {
     'SELECT DISTINCT h.host FROM hosts h JOIN pages p USING (host) ORDER BY h.host',
   );
   const withPages = (JSON.parse(joined.stdout) as { host: string }[]).map(({ host }) => host);
-  assert.ok(withPages.length > 25, joined.stdout);
+  assert.ok(withPages.length > 15, joined.stdout);
 
   for (const [id, url] of api) {
     const whole = await json<Page>(`${url}/hosts?sort=host&limit=1000`);

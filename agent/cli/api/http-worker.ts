@@ -15,6 +15,8 @@ const CONNECTIONS_FREE = 64;
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS_MAX = 10_000;
 const REQUEST_MS_MAX = 15_000;
+/** A client that reuses a connection at the moment of its end gets no answer. */
+const KEPT_MS = 60_000;
 /** Connections beyond these times are looked for so often. */
 const LOOK_MS = 2000;
 
@@ -37,6 +39,7 @@ async function newSite({ config, tokens, version }: HttpWork): Promise<Site> {
 const limits = {
   ...{ maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: HEADERS_MS_MAX },
   ...{ requestTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: LOOK_MS },
+  keepAliveTimeout: KEPT_MS,
 };
 function serverOf(work: HttpWork): Server {
   const server = createServer(limits, (request, response) => {

@@ -145,7 +145,8 @@ export function openStateFile(agent: string, path: string): StateFile | string {
   return read.ok ? readerOf(agent, path, read.db) : `${agent}: ${path} ${read.why}`;
 }
 
-function readerOf(agent: string, path: string, db: Database.Database): StateFile {
+/** @param db - is open for reading, and is closed with the reader */
+export function readerOf(agent: string, path: string, db: Database.Database): StateFile {
   const prepared = new Map<string, Database.Statement<unknown[], unknown[]>>();
   const statement = (sql: string) => {
     const known = prepared.get(sql);

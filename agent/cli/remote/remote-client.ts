@@ -6,11 +6,12 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { isRecord } from '../../messaging/checks/shape.ts';
-import { messageOf } from '../common/exit-code.ts';
+import { messageOf, systemCode } from '../common/exit-code.ts';
 import { printable } from '../common/output.ts';
 import type { RemoteAgent } from './remote-agents.ts';
 
-const ANSWER_MS_MAX = 5000;
+/** The first request to a server loads its code. */
+const ANSWER_MS_MAX = 10_000;
 const ANSWER_BYTES_MAX = 32 * 1024 ** 2;
 const DETAIL_CHARACTERS_MAX = 300;
 
@@ -35,9 +36,9 @@ export class RemoteClient {
   }
 
   /** @throws RemoteError */
-  async json(agent: RemoteAgent, request: Request): Promise<unknown> {
+  async json(agent: RemoteAgent, request: Request, msMax = ANSWER_MS_MAX): Promise<unknown> {
     return this.#guarded(agent, async () => {
-      const body = await this.#body(agent, request, AbortSignal.timeout(ANSWER_MS_MAX));
+      const body = await this.#body(agent, request, AbortSignal.timeout(msMax));
       return JSON.parse(await textOf(body)) as unknown;
     });
   }
@@ -77,16 +78,26 @@ export class RemoteClient {
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const response = await fetch(url, {
-      redirect: 'error',
-      headers: this.#token === null ? {} : { authorization: `Bearer ${this.#token}` },
-      signal: signal ? AbortSignal.any([signal, late]) : late,
+    const ask = () =>
+      fetch(url, {
+        redirect: 'error',
+        headers: this.#token === null ? {} : { authorization: `Bearer ${this.#token}` },
+        signal: signal ? AbortSignal.any([signal, late]) : late,
+      });
+    const response = await ask().catch((error: unknown) => {
+      if (isClosed(error)) return ask();
+      throw error;
     });
     if (response.body === null) throw new Refused('has sent no answer');
     const body = Readable.fromWeb(response.body as ReadableStream);
     if (response.status === 200) return body;
     throw new Refused(`has answered ${response.status}: ${detailOf(await textOf(body))}`);
   }
+}
+
+/** The server has closed a connection of an earlier request. */
+function isClosed(error: unknown): boolean {
+  return error instanceof Error && systemCode(error.cause) === 'UND_ERR_SOCKET';
 }
 
 class Refused extends Error {}

@@ -7,13 +7,14 @@ import { join } from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { openExtract } from '../../storage/file/extract.ts';
 import { isListening } from '../common/listener.ts';
 import { asked, type ResolvedConfig, withEndpoints } from '../common/load-config.ts';
 import {
   foundAgents,
   type Held,
   hasGivenHosts,
-  openStateFile,
+  readerOf,
   type StateFile,
 } from '../common/query-files.ts';
 import { tokensOf } from '../http/token-source.ts';
@@ -22,6 +23,8 @@ import { askStatus } from './ask-status.ts';
 import { agentsElsewhere, type RemoteAgent } from './remote-agents.ts';
 import { RemoteClient, RemoteError } from './remote-client.ts';
 
+/** Longer than for lists, which people watch. */
+const HOLDING_MS_MAX = 30_000;
 const EXTRACT_LIMITS = { msMax: 300_000, bytesMax: 1024 ** 3 };
 /** Extracts that are requested at the same time. */
 const TOGETHER_MAX = 4;
@@ -62,8 +65,13 @@ export class RemoteStates {
     const wrong = 'wrong' in tokens ? [tokens.wrong] : [];
     const states = new RemoteStates(new RemoteClient(token), agents, [...problems, ...wrong]);
     await states.#each(async (agent) => {
-      const held = await states.#client.json(agent, { path: pathOf(agent, 'holding') });
+      const held = await states.#client.json(
+        agent,
+        { path: pathOf(agent, 'holding') },
+        HOLDING_MS_MAX,
+      );
       if (isHeld(held)) states.#held.set(agent.id, held);
+      else states.#problems.push(`${agent.id}: its state cannot be read on its machine`);
     });
     return states;
   }
@@ -78,9 +86,12 @@ export class RemoteStates {
         const path = join(directory, agent.id);
         const request = { path: pathOf(agent, 'state'), query: { views: views.join(',') } };
         await this.#client.download(agent, request, path, EXTRACT_LIMITS);
-        const file = openStateFile(agent.id, path);
-        if (typeof file === 'string') this.#problems.push(file);
-        else files.push(file);
+        const opened = openExtract(path, views);
+        if (opened.ok) files.push(readerOf(agent.id, path, opened.db));
+        else
+          this.#problems.push(
+            `${agent.id}: what its API at ${agent.origin} has sent ${opened.why}`,
+          );
       });
     } finally {
       // Open files stay readable.

@@ -4,7 +4,9 @@
 
 import Database from 'better-sqlite3';
 import type { Connection } from '../encoding/connection.ts';
+import { MIGRATIONS } from '../schema/migrations.ts';
 import { versionOf } from './examination.ts';
+import type { Readable } from './reading.ts';
 
 /** Tables of every extract, with the columns that readers use. */
 const COMMON = {
@@ -12,6 +14,26 @@ const COMMON = {
   host_rows: 'SELECT number, host, owned FROM host_rows WHERE owned',
   event_rows: 'SELECT id, at, kind, detail FROM event_rows',
 } as const;
+
+/** Opens an extract, which another program may have made. */
+export function openExtract(path: string, views: readonly string[]): Readable {
+  const db = new Database(path, { readonly: true, fileMustExist: true });
+  try {
+    const [version, known] = [versionOf(db), MIGRATIONS.length];
+    if (version !== known) {
+      const why = `has schema ${version}, and this ubiring has ${known}: use one version everywhere`;
+      db.close();
+      return { ok: false, why };
+    }
+    for (const sql of [...Object.values(COMMON), ...views.map((view) => `SELECT 1 FROM ${view}`)]) {
+      db.prepare(sql);
+    }
+    return { ok: true, db };
+  } catch (error) {
+    db.close();
+    return { ok: false, why: `is no extract (${error instanceof Error ? error.message : error})` };
+  }
+}
 
 /**
  * @param from - a state file, open for reading

@@ -58,3 +58,15 @@ test('what is wrong names the agent and its address', async (t) => {
     });
   }
 });
+
+test('a request on a connection that the server closes is sent again', async (t) => {
+  let asked = 0;
+  const agent = await serving(t, ({ socket }, response) => {
+    asked++;
+    if (asked === 2) socket.destroy();
+    else response.end(String(asked));
+  });
+  const client = new RemoteClient(null);
+  assert.equal(await client.json(agent, { path: '/' }), 1);
+  assert.equal(await client.json(agent, { path: '/' }), 3);
+});

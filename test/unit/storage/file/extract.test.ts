@@ -1,19 +1,21 @@
 // Extracts of state files, as queries on other machines read them.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
+import Database from 'better-sqlite3';
 import {
   hasGivenHosts,
   heldIn,
   openStateFile,
+  readerOf,
   type StateFile,
 } from '../../../../agent/cli/common/query-files.ts';
 import { ClusterViews, viewColumns } from '../../../../agent/cli/state-files/query-views.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
-import { writeExtract } from '../../../../agent/storage/file/extract.ts';
+import { openExtract, writeExtract } from '../../../../agent/storage/file/extract.ts';
 import { openForReading } from '../../../../agent/storage/file/reading.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
@@ -49,8 +51,15 @@ function extracted(path: string, views: readonly string[], to: string): string {
   return to;
 }
 
+function openExtractOf(agent: string, path: string, views = VIEWS): StateFile {
+  const opened = openExtract(path, views);
+  assert.ok(opened.ok, JSON.stringify(opened));
+  return readerOf(agent, path, opened.db);
+}
+
 function openAll(paths: Readonly<Record<string, string>>): StateFile[] {
   return Object.entries(paths).map(([agent, path]) => {
+    if (basename(path) === 'copy') return openExtractOf(agent, path);
     const file = openStateFile(agent, path);
     assert.ok(typeof file !== 'string', String(file));
     return file;
@@ -86,10 +95,24 @@ test('views over extracts have the same rows as views over the state files', () 
     assert.equal(file!.otherCrawl('other'), 'c');
     file!.close();
 
-    const [part] = openAll({ a2: extracted(a2, ['hosts'], join(directory, 'part')) });
-    assert.equal([...part!.rows('SELECT host FROM hosts')].length, 2);
-    assert.throws(() => [...part!.rows('SELECT url FROM pages')], /no such table/);
-    part!.close();
+    const path = extracted(a2, ['hosts'], join(directory, 'part'));
+    const part = openExtractOf('a2', path, ['hosts']);
+    assert.equal([...part.rows('SELECT host FROM hosts')].length, 2);
+    part.close();
+    const lacking = openExtract(path, ['hosts', 'pages']);
+    assert.match(String(!lacking.ok && lacking.why), /no extract .*no such table: pages/);
+
+    const db = new Database(path);
+    db.pragma('user_version = 1');
+    db.close();
+    const old = openExtract(path, ['hosts']);
+    assert.match(
+      String(!old.ok && old.why),
+      /has schema 1, and this ubiring has \d+: use one version/,
+    );
+    writeFileSync(path, 'no database');
+    const none = openExtract(path, ['hosts']);
+    assert.match(String(!none.ok && none.why), /no extract .*not a database/);
   } finally {
     rmSync(directory, { recursive: true });
   }
