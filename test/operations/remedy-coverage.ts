@@ -250,6 +250,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['run npm install @redis/client@6', 'a package registry'],
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['remote-agents.ts: serves no API there: set', 'two machines'],
+  ['extract.ts: has schema …, and this ubiring has', 'two versions of ubiring'],
   ['…: stop one of the two', 'two machines with the same agent'],
   ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],
   ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],
