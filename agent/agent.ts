@@ -24,6 +24,7 @@ import type { Operator } from './core/operator/operator.ts';
 import { type Effect, Effects, type End } from './core/protocol/effects.ts';
 import type { Envelope, MemberCard, Message } from './core/protocol/messages.ts';
 import type { Outcome } from './core/protocol/outcome.ts';
+import { STALE_PER_STEP } from './frontier/outcome/novelty.ts';
 import type { RefusedFrame } from './messaging/refusals.ts';
 import { Transport } from './messaging/transport.ts';
 import type { AgentStatus } from './monitor/agent-status.ts';
@@ -40,8 +41,9 @@ import { Turns } from './runtime/turns.ts';
 import { checkInBackground } from './storage/file/background-check.ts';
 import { markSuspect } from './storage/file/database.ts';
 import { watchPresence } from './storage/file/file-presence.ts';
+import { freeBytes } from './storage/file/storage-failure.ts';
 import { WAL_BYTES_CHECK_MAX, WAL_REMEDY, watchWal } from './storage/file/wal-watch.ts';
-import { RobotsWaits } from './storage/reads/robots-waits.ts';
+import { HostTroubles } from './storage/reads/host-troubles.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
 import type { Identity, RequestForm } from './url/crawl-url.ts';
 
@@ -129,7 +131,7 @@ class Agent implements RunningAgent {
   readonly #close: () => Promise<void>;
   readonly #addressOf: (host: string, current: string | null) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
-  readonly #robotsWaits: RobotsWaits;
+  readonly #hostTroubles: HostTroubles;
   readonly #slowTurns: SlowTurns;
   readonly #meter = new ProcessMeter(systemClock.now().mono);
   #isShuttingDown = false;
@@ -144,7 +146,10 @@ class Agent implements RunningAgent {
       hostDelayMs: config.politeness.hostDelayMs,
       isShared: parts.networks !== null,
     });
-    this.#robotsWaits = new RobotsWaits(state.db);
+    this.#hostTroubles = new HostTroubles(state.db, {
+      slowed: STALE_PER_STEP,
+      stopped: config.limits.stalePages,
+    });
     this.#slowTurns = new SlowTurns(parts.log, monotonicMs);
     this.#networks = parts.networks?.build(this.#wiring(parts));
     this.#core = coreOf({ ...parts, networks: this.#networks }, this.#store, this.#effects);
@@ -293,8 +298,8 @@ class Agent implements RunningAgent {
       crawl: this.#p.config.name,
       ...this.#p.serves?.(),
       ...(this.#networks && { networks: this.#networks.status() }),
-      hostsAwaitingRobots: this.#robotsWaits.look(),
-      robotsWaitReason: this.#robotsWaits.why,
+      ...this.#hostTroubles.look(),
+      diskFreeBytes: freeBytes(this.#p.directory),
       ...this.#meter.at(now.mono, snapshot.fetched),
       traffic: this.#transport.stats().sent,
     };

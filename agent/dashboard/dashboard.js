@@ -9,7 +9,7 @@ import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
 import { agentColour, count, dateTime, duration, rate, short } from './format.js';
 import { Lookup, Sql } from './lookup.js';
 import { Replay } from './replay.js';
-import { Agents, EventList, Events, Failure, Hosts } from './tables.js';
+import { Agents, EventList, Events, Failure, Hosts, Problems } from './tables.js';
 
 const POLL_MS = 1000;
 const SAMPLES_MAX = 1800;
@@ -213,16 +213,14 @@ function useTheme() {
   return theme;
 }
 
-function Problems({ view }) {
+function Now({ view }) {
   const { problems } = view;
   return html`<section class="card problems" aria-live="polite">
     <h2>What is wrong now</h2>
     ${
       problems.length === 0
         ? html`<p class="fine"><span class="pill good">Nothing</span> ${view.complete ? `The crawl was completed at ${dateTime(view.complete.at)}.` : 'All agents answer, and all hear one another.'}</p>`
-        : html`<ul>${problems.map(({ text, remedy }) => html`<li key=${text} class=${/no agent|does not answer/.test(text) ? 'bad' : 'warn'}>
-            <strong>${text}</strong><span>${remedy}</span>
-          </li>`)}</ul>`
+        : html`<${Problems} problems=${problems} />`
     }
   </section>`;
 }
@@ -234,7 +232,7 @@ function Overview({ view, circle, samples, events, colours, theme }) {
   const queue = [{ label: 'all', colour: colours(ids[0] ?? ''), values: samples.map(({ queued }) => sum(queued)) }];
   const all = view.agents.reduce((n, { pagesPerSecond }) => n + pagesPerSecond, 0);
   return html`
-    <${Problems} view=${view} />
+    <${Now} view=${view} />
     <div class="grid">
       <section class="card">
         <h2>${view.overlay === 'ring' ? 'Ring' : 'Identifiers'}</h2>
@@ -308,7 +306,7 @@ function App() {
   const theme = useTheme();
   // Colours follow the names, not the order in which agents were met.
   for (const { id } of view?.agents ?? []) colours(id);
-  const shown = error && view ? { ...view, problems: [{ text: error.message, remedy: error.remedy ?? '' }] } : view;
+  const shown = error && view ? { ...view, problems: [{ text: error.message, remedy: error.remedy ?? '', isGrave: true }] } : view;
   const common = { view: shown, filters, setFilters, colours, refresh };
   const parts = {
     overview: () => html`<${Overview} ...${common} circle=${circle} samples=${samples} events=${events} theme=${theme} />`,

@@ -6,7 +6,7 @@ import { get } from './api.js';
 import { Chart } from './charts.js';
 import { Circle } from './circle.js';
 import { count, dateTime, duration, rate, time } from './format.js';
-import { Failure } from './tables.js';
+import { Failure, Problems } from './tables.js';
 
 const REFRESH_MS = 10_000;
 const STEPS = 1000;
@@ -54,7 +54,9 @@ export function Replay({ colours, theme, filters, setFilters }) {
   }, [isPlaying, at, span]);
   if (error && !history) return html`<${Failure} error=${error} />`;
   if (!history) return html`<p class="quiet" aria-busy="true">Reading the state files…</p>`;
-  if (!span) return html`<p class="quiet">The agents have recorded nothing yet. They take a sample every 10 s.</p>`;
+  const { problems } = history;
+  const lost = problems.length > 0 && html`<section class="card problems"><h2>Not shown</h2><${Problems} problems=${problems} /></section>`;
+  if (!span) return html`${lost}<p class="quiet">The agents have recorded nothing yet. They take a sample every 10 s.</p>`;
   const now = history.agents.map(({ id, samples }) => ({ id, sample: sampleAt(samples, at) }));
   const total = (i) => now.reduce((sum, { sample }) => sum + (sample?.[i] ?? 0), 0);
   const { times, rates, queues } = seriesOf(history, at);
@@ -69,6 +71,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
   };
   return html`<section>
     <h2>Replay</h2>
+    ${lost}
     <div class="player card">
       <button type="button" class="main" onClick=${start}>${isPlaying ? 'Stop' : 'Play'}</button>
       <label class="wide">${dateTime(at)}, ${duration(at - span.from)} after the start

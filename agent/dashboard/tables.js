@@ -29,6 +29,16 @@ export function Failure({ error }) {
   return html`<div class="note bad" role="alert"><strong>${error.message}</strong>${error.remedy && html`<br />${error.remedy}`}</div>`;
 }
 
+/** What is wrong, each with its remedy and the place that shows more. */
+export function Problems({ problems }) {
+  return html`<ul class="problem-list">${problems.map(
+    ({ text, remedy, place, isGrave }) => html`<li key=${text} class=${isGrave ? 'bad' : 'warn'}>
+      <strong>${text}</strong><span>${remedy}</span>
+      ${place && `#${place}` !== location.hash && html`<a href=${`#${place}`}>Show<span class="hidden"> what concerns: ${text}</span></a>`}
+    </li>`,
+  )}</ul>`;
+}
+
 function State({ agent }) {
   const [kind, text] = stateOf(agent);
   return html`<span class=${`pill ${kind}`}>${text}</span>`;

@@ -18,6 +18,15 @@ export interface AgentStatus extends CoreSnapshot {
   readonly hostsAwaitingRobots: number;
   /** Why one of these hosts waits, for example `dns`; null if none waits. */
   readonly robotsWaitReason?: string | null;
+  /** Hosts whose pages repeat, and one of them; null: there are none. Absent from older agents. */
+  readonly traps?: {
+    readonly slowed: number;
+    /** Their queues were skipped (limits.stalePages). */
+    readonly stopped: number;
+    readonly host: string;
+  } | null;
+  /** Free space for the state of the agent; null: not known. Absent from older agents. */
+  readonly diskFreeBytes?: number | null;
   /** URLs that ended with a response or failed. */
   readonly pages: number;
   /** Over the last ten seconds. */

@@ -72,6 +72,34 @@ test('top names hosts that wait for robots.txt, and a block ends the wait', asyn
   assert.equal((await launch.ended).code, 0);
 });
 
+test('top names a host whose pages repeat, and a block of it ends the crawl', async (t) => {
+  const scratch = new Scratch();
+  let served = 0;
+  const server = createServer((_, response) => {
+    const links = Array.from({ length: 20 }, () => `<a href="/${++served}">x</a>`);
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<p>${'Nothing else is here, on any of these pages. '.repeat(9)}</p>${links}`);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    scratch.clean();
+    server.close().closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const seeds = [`http://127.0.0.1:${port}/`];
+  const config = await scratch.config(1, { seeds, politeness: { hostDelayMs: 5 } });
+  const launch = start(['launch', config]);
+  await untilAsked('the problem', async () => {
+    const { stdout } = await run('top', config, '--json', '--count', '1');
+    const { problems = [] } = JSON.parse(stdout || '{}');
+    const text = /^1 host repeats its pages, .*slowed.* 127\.0\.0\.1 .* block .*crawl\.json 127\./;
+    return problems.some(({ text: cause, remedy }: Problem) => text.test(`${cause} ${remedy}`));
+  });
+  assert.equal((await run('block', config, '127.0.0.1')).code, 0);
+  assert.equal((await launch.ended).code, 0);
+});
+
 test('top ends with 1 if no agent answers, and refuses a count of 0', async (t) => {
   const scratch = new Scratch();
   t.after(() => scratch.clean());

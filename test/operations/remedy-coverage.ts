@@ -197,6 +197,24 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'to end the wait of one: ubiring block … HOST',
     by: ['test/integration/top.test.ts', 'top names hosts that wait for robots.txt, and a block'],
   },
+  ...['if it is a trap: …; if the pages differ', 'problems.ts: ubiring block … …'].map((says) => ({
+    says,
+    by: [
+      'test/integration/top.test.ts',
+      'top names a host whose pages repeat, and a block',
+    ] as const,
+  })),
+  {
+    says: 'or stop them and move their directories to another disk',
+    by: [disks, 'an agent alone on a full disk stops, and continues with space'],
+  },
+  {
+    says: 'problems.ts: start the agent: …',
+    by: [
+      'test/operations/file-situations.ts',
+      'a state file is damaged while the other agents run',
+    ],
+  },
   ...[
     'if it does not run, start it: …',
     'start the agents that do not answer, or further ones',
@@ -259,6 +277,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
     'agent/storage/file/storage-failure.ts: cannot read or write in …: …; look at',
     'a failing disk',
   ],
+  ['problems.ts: look at the disk and its permissions, or name', 'a failing disk'],
   ['for lack of memory; give the machine or the container more', 'too little memory'],
   ['problems.ts: lower agent.threads, or give its machine more', 'an overloaded machine'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],

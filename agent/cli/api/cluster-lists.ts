@@ -6,6 +6,7 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
+import type { Problem } from '../top/problems.ts';
 import type { AgentEvents } from '../views/agent-events.ts';
 import type { ClusterWatch } from '../views/cluster-watch.ts';
 import type { EventSource } from '../views/event-stream.ts';
@@ -33,6 +34,14 @@ const historySchema = z.object({
       capacity: z.number().optional(),
     }),
   ),
+  problems: z
+    .array(
+      z.object({
+        ...{ text: z.string(), remedy: z.string(), place: z.string() },
+        isGrave: z.literal(true).optional(),
+      }),
+    )
+    .default([]),
 });
 
 const eventsSchema = z.object({
@@ -80,8 +89,13 @@ export class ClusterLists {
 
   readonly history = async (scope: Scope) => {
     const here = await this.#thread.call('history');
-    const { agents } = await this.#elsewhere(scope);
-    const { answers } = await this.#each(agents, historySchema, '/history', {});
+    const { agents, problems } = await this.#elsewhere(scope);
+    const asked = await this.#each(agents, historySchema, '/history', {});
+    const { answers } = asked;
+    const silent = [...problems, ...asked.problems].map((text): Problem => {
+      const remedy = 'its past is not shown; look at the dashboard of its machine';
+      return { text, remedy, place: 'agents' };
+    });
     // Agents of one machine report each other, too.
     const theirs = answers.map(([id, one]): typeof one => {
       return {
@@ -96,6 +110,8 @@ export class ClusterLists {
       span: spans.length > 0 ? spanOf(spans) : null,
       agents: all.flatMap((one) => one.agents),
       changes: all.flatMap((one) => one.changes).sort((a, b) => a.at - b.at),
+      // Each agent of a machine names all state files there.
+      problems: unique([...silent, ...all.flatMap((one): readonly Problem[] => one.problems)]),
     };
   };
 
@@ -164,6 +180,10 @@ export class ClusterLists {
     }
     return { answers, problems };
   }
+}
+
+function unique(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((one) => [one.text, one])).values()];
 }
 
 function none(problems: string[]): RowsPage {

@@ -21,7 +21,7 @@ const { dataDir } = config.agent;
 const CALLS = {
   hosts: (query: HostsQuery) => hostsPage(dataDir, query),
   urls: (view: UrlView, query: UrlsQuery) => urlsPage(dataDir, view, query),
-  history: () => historyOf(dataDir),
+  history: () => historyOf(config),
   circleAt: (at: number) => circleAt(config, at),
   events: (agent: string, after: number | null) => eventsOf(dataDir, agent, after),
 } as const;

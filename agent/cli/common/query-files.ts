@@ -124,7 +124,7 @@ function openAll(
   return { files, problems, hasUnreadable };
 }
 
-function stateFileOf(dataDir: string, agent: string): string {
+export function stateFileOf(dataDir: string, agent: string): string {
   return join(dataDir, agent, 'state.sqlite');
 }
 

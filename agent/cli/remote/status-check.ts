@@ -82,6 +82,8 @@ const networks = having({
   failures: list(having({ network: id, message: reason, forMs: duration }), NETWORKS_MAX),
 });
 
+const traps = having({ slowed: integer, stopped: integer, host: reason });
+
 const status = having({
   id,
   ...named(...numbers),
@@ -89,6 +91,7 @@ const status = having({
   lifecycle: textLike(/^[a-z]+$/, 'a word', ID_CHARS_MAX),
   waits: absentOr(reason),
   networks: absentOr(networks),
+  ...{ traps: absentOr(nullable(traps)), diskFreeBytes: absentOr(nullable(duration)) },
   ...{ failures: absentOr(failures), dashboard: absentOr(reason) },
   members: list(having({ id, relayed: flag }), MEMBERS_MAX),
   budgets: having({

@@ -1,20 +1,27 @@
-// Finds the problems of a running cluster, each with its remedy, for `top` and the dashboard. A figure that is bad for a
-// moment in every crawl, such as copies that are behind, counts only once it has lasted.
+// Finds the problems of a cluster, each with its remedy, for `top` and the dashboard. A figure that is
+// bad for a moment in every crawl, such as copies that are behind, counts only once it has lasted.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
-import { count, printable, programName } from '../common/output.ts';
+import { bytesText, count, printable, programName } from '../common/output.ts';
 import { type ClusterStatus, groupsText, leftOf } from '../status/status-command.ts';
+import type { Unreadable } from './unreadable-states.ts';
 
 export interface Problem {
   readonly text: string;
   readonly remedy: string;
+  /** The place in the dashboard that shows more: a part, perhaps with filters. */
+  readonly place: string;
+  /** Hosts are not visited, or results are in danger. */
+  readonly isGrave?: true | undefined;
 }
 
 /** In a busy crawl some copies are always behind, but within this time their number falls. */
 const LAG_MS_MAX = 30_000;
 /** Part of `suspectAfterMs`. An agent that is late by all of it is removed. */
 const LOOP_DELAY_PART = 0.1;
+/** A busy agent with an archive fills this in some minutes. */
+const DISK_BYTES_MIN = 1024 ** 3;
 
 type Lagging = Pick<AgentStatus, 'id' | 'copyLag' | 'pagesPerSecond'>;
 
@@ -41,23 +48,37 @@ export class CopyLags {
   }
 }
 
-/** @param lagging - the agents whose copies do not catch up */
+/** What is known besides the status of the cluster. */
+export interface Watched {
+  /** The agents whose copies do not catch up. */
+  readonly lagging: readonly string[];
+  /** The state files on this machine that cannot be read, of agents that do not answer. */
+  readonly unreadable: readonly Unreadable[];
+}
+
 export function problemsOf(
   cluster: ClusterStatus,
-  lagging: readonly string[],
+  { lagging, unreadable }: Watched,
   config: ResolvedConfig,
 ): Problem[] {
   const found = [
     ...silentOnes(cluster, config),
+    ...unreadableOnes(unreadable, config),
+    ...disksOf(cluster),
     ...groupsOf(cluster, config),
     ...pauses(cluster, config),
     ...cluster.agents.flatMap((agent) => waitsOf(agent)),
     ...copiesOf(cluster, lagging, config),
     ...robotsOf(cluster, config),
+    ...trapsOf(cluster, config),
     ...loadsOf(cluster, config),
     ...networksOf(cluster),
   ];
-  return found.map(({ text, remedy }) => ({ text: printable(text), remedy: printable(remedy) }));
+  return found.map(shown);
+}
+
+function shown({ text, remedy, ...rest }: Problem): Problem {
+  return { text: printable(text), remedy: printable(remedy), ...rest };
 }
 
 function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
@@ -68,16 +89,45 @@ function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
       return {
         text: `${id} has left`,
         remedy: `remove it from the config, or start it: ${command}`,
+        place: 'agents',
       };
     }
-    return { text: `${id} does not answer`, remedy: `if it does not run, start it: ${command}` };
+    const remedy = `if it does not run, start it: ${command}`;
+    return { text: `${id} does not answer`, remedy, place: 'agents', isGrave: true };
   });
+}
+
+/** State files that cannot be read; most reasons name the remedy. */
+export function unreadableOnes(files: readonly Unreadable[], config: ResolvedConfig): Problem[] {
+  return files.map(({ agent, path, why }) => {
+    const [clause = '', ...remedy] = why.startsWith('cannot be read:') ? [why] : why.split(/[;:] /);
+    const start = `start the agent: ${startCommand(agent, config)}`;
+    const repair = `${start}; it sets the file aside if other agents have copies of its contents`;
+    const look = 'look at the disk and its permissions, or name another directory with --data';
+    const isDamaged = why.startsWith('is damaged');
+    return shown({
+      text: `${path} ${isDamaged ? why : clause}`,
+      remedy: isDamaged ? repair : remedy.join('; ') || look,
+      ...{ place: 'replay', isGrave: true },
+    });
+  });
+}
+
+function disksOf({ agents }: ClusterStatus): Problem[] {
+  const low = agents.filter((agent) => (agent.diskFreeBytes ?? Infinity) < DISK_BYTES_MIN);
+  if (low.length === 0) return [];
+  const least = Math.min(...low.map(({ diskFreeBytes }) => diskFreeBytes ?? Infinity));
+  const text = `the disk of ${idsOf(low)} has ${bytesText(least)} left; on a full disk they end`;
+  const remedy = 'free some space there, or stop them and move their directories to another disk';
+  return [{ text, remedy, place: 'agents', isGrave: true }];
 }
 
 /** The text begins with the groups; what to do follows the first semicolon. */
 function groupsOf(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
   const [text, ...remedy] = groupsText(cluster, config)?.split('; ') ?? [];
-  return text === undefined ? [] : [{ text, remedy: remedy.join('; ') }];
+  return text === undefined
+    ? []
+    : [{ text, remedy: remedy.join('; '), place: 'agents', isGrave: true }];
 }
 
 function pauses({ agents, orders = [] }: ClusterStatus, config: ResolvedConfig): Problem[] {
@@ -86,19 +136,20 @@ function pauses({ agents, orders = [] }: ClusterStatus, config: ResolvedConfig):
   const unreached = missed.map(({ kind, host, missing }) => ({
     text: `${kind}${host === '' ? '' : ` of ${host}`} has not reached ${missing.join(', ')}`,
     remedy: 'an agent obeys as soon as it hears from another one',
+    place: 'directives',
   }));
   if (paused.length === 0) return unreached;
   const some = `only ${idsOf(paused)} ${paused.length === 1 ? 'is' : 'are'} paused`;
   const text = paused.length === agents.length ? 'the crawl is paused' : some;
   const remedy = `resume it: ${programName()} resume ${shownCrawl(config)}`;
-  return [{ text, remedy }, ...unreached];
+  return [{ text, remedy, place: 'directives' }, ...unreached];
 }
 
 /** The reason names the remedy. */
 function waitsOf({ id, waits }: AgentStatus): Problem[] {
   if (waits === undefined) return [];
   const [text = '', ...remedy] = waits.split(/[;:] /);
-  return [{ text: `${id} ${text}`, remedy: remedy.join('; ') }];
+  return [{ text: `${id} ${text}`, remedy: remedy.join('; '), place: 'agents' }];
 }
 
 function copiesOf(
@@ -119,6 +170,7 @@ function copiesOf(
           {
             text: `each host has ${running - 1} of ${wanted} copies: too few agents run`,
             remedy: 'start the agents that do not answer, or further ones',
+            place: 'agents',
           },
         ]
       : []),
@@ -127,6 +179,7 @@ function copiesOf(
           {
             text: `copies of ${count(hosts)} hosts of ${idsOf(behind)} do not catch up`,
             remedy: 'look for a slow disk or network of the agents that keep the copies',
+            place: 'agents',
           },
         ]
       : []),
@@ -141,7 +194,31 @@ function robotsOf({ agents }: ClusterStatus, config: ResolvedConfig): Problem[] 
   const text = `${count(hosts)} ${hosts === 1 ? 'host waits' : 'hosts wait'} for robots.txt`;
   const all = `if it is all hosts, look at DNS and network of ${idsOf(waiting)}`;
   const one = `to end the wait of one: ${programName()} block ${shownCrawl(config)} HOST`;
-  return [{ text: reason ? `${text}: ${reason}` : text, remedy: `${all}; ${one}` }];
+  const place = 'hosts?state=backing+off';
+  return [{ text: reason ? `${text}: ${reason}` : text, remedy: `${all}; ${one}`, place }];
+}
+
+/** Hosts whose pages repeat (limits.stalePages). */
+function trapsOf({ agents }: ClusterStatus, config: ResolvedConfig): Problem[] {
+  const found = agents.flatMap(({ traps }) => traps ?? []);
+  const [slowed, stopped] = (['slowed', 'stopped'] as const).map((what) => {
+    return found.reduce((sum, one) => sum + one[what], 0);
+  }) as [number, number];
+  const host = found[0]?.host;
+  if (host === undefined) return [];
+  const parts = [
+    ...(slowed > 0 ? [`${count(slowed)} slowed down`] : []),
+    ...(stopped > 0 ? [`the queues of ${count(stopped)} skipped`] : []),
+  ];
+  const hosts =
+    slowed + stopped === 1
+      ? '1 host repeats its pages'
+      : `${count(slowed + stopped)} hosts repeat their pages`;
+  const text = `${hosts}, as a spider trap does (${parts.join(', ')}), for example ${host}`;
+  const block = `${programName()} block ${shownCrawl(config)} ${host}`;
+  const remedy = `if it is a trap: ${block}; if the pages differ, raise limits.stalePages`;
+  const place = slowed > 0 ? 'hosts?state=trap' : `lookup?host=${encodeURIComponent(host)}`;
+  return [{ text, remedy, place }];
 }
 
 function loadsOf({ agents }: ClusterStatus, { cluster }: ResolvedConfig): Problem[] {
@@ -150,6 +227,7 @@ function loadsOf({ agents }: ClusterStatus, { cluster }: ResolvedConfig): Proble
   return late.map(({ id, loopDelayMs }) => ({
     text: `${id} is late by ${count(loopDelayMs)} ms; at ${count(suspectAfterMs)} ms it is removed`,
     remedy: 'lower agent.threads, or give its machine more CPU time',
+    place: 'agents',
   }));
 }
 
@@ -158,7 +236,7 @@ function networksOf({ agents }: ClusterStatus): Problem[] {
   const messages = agents.flatMap(({ networks }) => networks?.failures ?? []);
   return [...new Set(messages.map(({ message }) => message))].map((message) => {
     const [text = '', ...remedy] = message.split('; ');
-    return { text, remedy: remedy.join('; ') };
+    return { text, remedy: remedy.join('; '), place: 'events?kind=network' };
   });
 }
 

@@ -7,8 +7,9 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { type Progress, ProgressMeter, type Reported } from '../status/crawl-progress.ts';
 import type { ClusterStatus } from '../status/status-command.ts';
-import { CopyLags, type Problem, problemsOf } from './problems.ts';
+import { CopyLags, type Problem, problemsOf, type Watched } from './problems.ts';
 import { RateHistory } from './rate-history.ts';
+import { unreadableStates } from './unreadable-states.ts';
 
 /** The key of the rate of all agents: no agent has an empty identifier. */
 const ALL = '';
@@ -62,10 +63,18 @@ export class TopFrames {
       crawl: this.#config.name,
       cluster,
       progress: this.#meter.at(now, reported ?? [...living, ...silent]),
-      problems: problemsOf(cluster, this.#lags.stuckAt(now, agents), this.#config),
+      problems: problemsOf(cluster, this.#watched(cluster, now), this.#config),
       failures: failuresOf(agents),
       rates: (id, columns) => this.#history.of(id, now, columns),
       ownerOf: (host) => this.#placementOf(agents).order(host, 1)[0],
+    };
+  }
+
+  #watched({ agents, unreachable }: ClusterStatus, now: number): Watched {
+    const { dataDir } = this.#config.agent;
+    return {
+      lagging: this.#lags.stuckAt(now, agents),
+      unreadable: unreadableStates(dataDir, unreachable),
     };
   }
 

@@ -9,7 +9,8 @@ import { askStatus } from '../remote/ask-status.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
-import { CopyLags, type Problem, problemsOf } from '../top/problems.ts';
+import { CopyLags, type Problem, problemsOf, unreadableOnes } from '../top/problems.ts';
+import { unreadableStates } from '../top/unreadable-states.ts';
 
 const FRESH_MS = 1000;
 const GAP_MS_MAX = 10_000;
@@ -82,7 +83,8 @@ export class ClusterWatch {
       // A lag at two moments that are far apart need not have lasted between them.
       if (monotonicMs() - this.#at > GAP_MS_MAX) this.#lags = new CopyLags();
       const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
-      const problems = problemsOf(status, lagging, this.#config);
+      const unreadable = unreadableStates(this.#config.agent.dataDir, status.unreachable);
+      const problems = problemsOf(status, { lagging, unreadable }, this.#config);
       return { ...common, ...status, failures: [], problems };
     }
     const { failures } = answer;
@@ -94,12 +96,15 @@ export class ClusterWatch {
       if (completion.kind === 'complete') return { ...ended, problems: [] };
       const remedy = repairLines(this.#config, completion.copies).join(' ');
       const problems = completion.agents.map(({ agent, why }) => {
-        return { text: `${agent}: ${why}`, remedy };
+        return { text: `${agent}: ${why}`, remedy, place: 'replay', isGrave: true } as const;
       });
       return { ...ended, unsound: completion.agents, problems };
     }
     const text = `no agent answers: ${failures[0] ?? 'none has been started'}`;
     const remedy = `start them, and the crawl continues: ${launchCommand(this.#config)}`;
-    return { ...none, failures, problems: [{ text, remedy }] };
+    const silent: Problem = { text, remedy, place: 'replay', isGrave: true };
+    const unreadable = unreadableStates(this.#config.agent.dataDir, ids);
+    const problems = [silent, ...unreadableOnes(unreadable, this.#config)];
+    return { ...none, failures, problems };
   }
 }

@@ -1,10 +1,12 @@
 // The past of a crawl from the state files of this machine: samples and events of each agent, and which
 // agents were in the cluster at any time. Works during the crawl and after it.
 
-import path from 'node:path';
+import { whyUnreadable } from '../../storage/file/reading.ts';
 import { EVENTS_OF_MEMBERS, SAMPLES, TIMES } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
+import { foundAgents, openStateFile, type StateFile, stateFileOf } from '../common/query-files.ts';
+import { type Problem, unreadableOnes } from '../top/problems.ts';
+import type { Unreadable } from '../top/unreadable-states.ts';
 import { type Circle, circleView, type Part } from './circle-view.ts';
 
 /** Samples of one agent in an answer: one for two pixels of a chart. */
@@ -20,6 +22,8 @@ export interface History {
   }[];
   /** When agents joined, left or were removed, oldest first. */
   readonly changes: readonly Change[];
+  /** State files that cannot be read. */
+  readonly problems: readonly Problem[];
 }
 
 export interface Change {
@@ -31,27 +35,33 @@ export interface Change {
   readonly capacity?: number | undefined;
 }
 
-export function historyOf(dataDir: string): History {
+export function historyOf(config: ResolvedConfig): History {
+  const { dataDir } = config.agent;
+  const lost: Unreadable[] = [];
   const agents: History['agents'][number][] = [];
   const changes: Change[] = [];
   const times: number[] = [];
   for (const id of foundAgents(dataDir)) {
-    const file = openStateFile(id, path.join(dataDir, id, 'state.sqlite'));
-    if (typeof file === 'string') continue;
+    const path = stateFileOf(dataDir, id);
+    const file = openStateFile(id, path);
+    if (typeof file === 'string') {
+      lost.push({ agent: id, path, why: file.slice(`${id}: ${path} `.length) });
+      continue;
+    }
     try {
       agents.push({ id, samples: samplesOf(file) });
       changes.push(...changesOf(file));
       const { first, last } = file.first(TIMES) ?? {};
       for (const at of [first, last]) if (at !== null && at !== undefined) times.push(Number(at));
-    } catch {
-      // A file of an older version has no samples until its agent starts.
+    } catch (error) {
+      lost.push({ agent: id, path, why: whyUnreadable(error) });
     } finally {
       file.close();
     }
   }
   changes.sort((a, b) => a.at - b.at);
   const span = times.length > 0 ? { from: Math.min(...times), to: Math.max(...times) } : null;
-  return { span, agents, changes };
+  return { span, agents, changes, problems: unreadableOnes(lost, config) };
 }
 
 function samplesOf(file: StateFile): number[][] {
@@ -70,10 +80,10 @@ function changesOf({ agent, rows }: StateFile): Change[] {
 
 /** The circle of the agents that were in the cluster at `at`: the last event about each decides. */
 export function circleAt(config: ResolvedConfig, at: number): Circle {
-  const { cluster, agent } = config;
+  const { cluster } = config;
   const parts = new Map<string, Part>();
   const capacities = new Map(cluster.agents.map(({ id, capacity }) => [id, capacity]));
-  for (const { at: then, kind, id, capacity } of historyOf(agent.dataDir).changes) {
+  for (const { at: then, kind, id, capacity } of historyOf(config).changes) {
     if (then > at) break;
     if (capacity !== undefined) capacities.set(id, capacity);
     if (kind === 'join') parts.set(id, { id, capacity: capacities.get(id) ?? 1 });

@@ -3,7 +3,7 @@
 // directory, since SQLite creates these files for every reader, and a file of an older schema. Such
 // a file is copied to the directory for temporary files; the copy is unlinked once it is open.
 
-import { constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -17,9 +17,11 @@ export type Readable =
   /** `why` is a clause that follows the name of the file. */
   | { readonly ok: false; readonly why: string };
 
+const EMPTY = 'is damaged (it is empty)';
+
 /** Changes no file of this machine, except for temporary ones. */
 export function openForReading(path: string): Readable {
-  if (sizeOf(path) === 0) return { ok: false, why: 'is damaged (it is empty)' };
+  if (sizeOf(path) === 0) return { ok: false, why: EMPTY };
   try {
     return readInPlace(path);
   } catch (error) {
@@ -33,14 +35,43 @@ export function openForReading(path: string): Readable {
   }
 }
 
+/** Why the file cannot be opened, found without a copy; null: it can be opened, or copied. */
+export function whyNotReadable(path: string): string | null {
+  if (sizeOf(path) === 0) return EMPTY;
+  let db: Connection | undefined;
+  try {
+    db = new Database(path, { readonly: true, fileMustExist: true });
+    return whyNewer(begin(db));
+  } catch (error) {
+    const isCopied = isDenied(codeOf(error)) && !existsSync(`${path}-shm`) && isPermitted(path);
+    return isCopied ? null : whyUnreadable(error);
+  } finally {
+    db?.close();
+  }
+}
+
+function isPermitted(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function whyNewer(version: number): string | null {
+  const mine = MIGRATIONS.length;
+  if (version <= mine) return null;
+  return `has schema ${version}, this ubiring knows ${mine}: it was written by a newer version; upgrade`;
+}
+
 function readInPlace(path: string): Readable {
   const db = new Database(path, { readonly: true, fileMustExist: true });
   try {
     const version = begin(db);
-    if (version > MIGRATIONS.length) {
+    const why = whyNewer(version);
+    if (why !== null) {
       db.close();
-      const mine = MIGRATIONS.length;
-      const why = `has schema ${version}, this ubiring knows ${mine}: it was written by a newer version; upgrade`;
       return { ok: false, why };
     }
     if (version === MIGRATIONS.length) return { ok: true, db };
@@ -81,7 +112,8 @@ function readCopy(copyTo: (path: string) => void): Readable {
   }
 }
 
-function whyUnreadable(error: unknown): string {
+/** A clause that follows the name of the file. */
+export function whyUnreadable(error: unknown): string {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {

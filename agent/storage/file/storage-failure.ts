@@ -42,7 +42,7 @@ function kindOf(code: string, directory: string): StorageFailureCode | null {
   if (isDamage(code)) return 'damaged';
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy';
   if (/^SQLITE_(IOERR|CANTOPEN)/.test(code)) {
-    return freeBytes(directory) < NOTHING_LEFT_BYTES ? 'full' : 'unwritable';
+    return (freeBytes(directory) ?? Infinity) < NOTHING_LEFT_BYTES ? 'full' : 'unwritable';
   }
   if (/^SQLITE_(READONLY|PERM)|^(EROFS|EACCES|EPERM|EIO)$/.test(code)) return 'unwritable';
   return null;
@@ -81,12 +81,13 @@ function messageOf(code: StorageFailureCode, error: Error, directory: string): s
   }
 }
 
-function freeBytes(directory: string): number {
+/** Free space of the file system for users other than root; null: not known. */
+export function freeBytes(directory: string): number | null {
   try {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize;
   } catch {
-    return Number.POSITIVE_INFINITY;
+    return null;
   }
 }
 
@@ -94,6 +95,6 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function kib(bytes: number): string {
-  return Number.isFinite(bytes) ? `${Math.floor(bytes / 1024)} KiB` : 'an unknown amount';
+function kib(bytes: number | null): string {
+  return bytes === null ? 'an unknown amount' : `${Math.floor(bytes / 1024)} KiB`;
 }

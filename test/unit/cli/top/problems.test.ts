@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { programName } from '../../../../agent/cli/common/output.ts';
-import { CopyLags, problemsOf } from '../../../../agent/cli/top/problems.ts';
+import {
+  CopyLags,
+  type Problem,
+  problemsOf,
+  type Watched,
+} from '../../../../agent/cli/top/problems.ts';
 import type { AgentStatus } from '../../../../agent/monitor/agent-status.ts';
 import { agentStatus } from '../agent-status.ts';
 import { networksStatus } from '../networks-status.ts';
 
+const dashboard = path.resolve(import.meta.dirname, '../../../../agent/dashboard/dashboard.js');
 const ids = ['a1', 'a2', 'a3'];
 const listen = 'tcp://127.0.0.1:1';
 const config = {
@@ -19,13 +27,17 @@ const config = {
 
 function problems(
   parts: readonly Partial<AgentStatus>[],
-  more: { unreachable?: string[]; lagging?: string[]; orders?: never } = {},
+  more: { unreachable?: string[]; orders?: never } & Partial<Watched> = {},
 ): string[] {
-  const agents = parts.map((part, k) => agentStatus({ id: ids[k]!, ...part }));
-  const { unreachable = [], lagging = [], ...rest } = more;
-  const found = problemsOf({ agents, unreachable, ...rest }, lagging, config);
+  const found = foundIn(parts, more);
   // npm, which may run this test, changes the name.
   return found.map(({ text, remedy }) => `${text} -> ${remedy}`.replace(programName(), 'ubiring'));
+}
+
+function foundIn(...[parts, more = {}]: Parameters<typeof problems>): Problem[] {
+  const agents = parts.map((part, k) => agentStatus({ id: ids[k]!, ...part }));
+  const { unreachable = [], lagging = [], unreadable = [], ...rest } = more;
+  return problemsOf({ agents, unreachable, ...rest }, { lagging, unreadable }, config);
 }
 
 test('problems: none in a cluster that works', () => {
@@ -79,6 +91,57 @@ test('problems: an event loop that is late by a tenth of the time to removal', (
   const [late, ...others] = problems([{ loopDelayMs: 501 }, { loopDelayMs: 499 }, {}]);
   assert.match(late!, /^a1 is late by 501 ms; at 5,000 ms it is removed -> lower agent\.threads/);
   assert.deepEqual(others, []);
+});
+
+test('problems: hosts whose pages repeat, of all agents, with a block and the limit', () => {
+  const traps = { slowed: 1, stopped: 0, host: 'calendar.test' };
+  const [one] = problems([{ traps }, { traps: null }, {}]);
+  assert.match(
+    one!,
+    /^1 host repeats its pages, .*\(1 slowed down\), for example calendar\.test -> /,
+  );
+  assert.match(one!, / ubiring block crawl\.yaml calendar\.test; .*raise limits\.stalePages$/);
+  const [all] = problems([{ traps }, { traps: { slowed: 2, stopped: 3, host: 'b.test' } }, {}]);
+  assert.match(all!, /^6 hosts repeat .*\(3 slowed down, the queues of 3 skipped\), for example c/);
+  const place = (slowed: number) =>
+    foundIn([{ traps: { ...traps, slowed, stopped: 1 } }, {}, {}])[0]?.place;
+  assert.deepEqual([place(1), place(0)], ['hosts?state=trap', 'lookup?host=calendar.test']);
+});
+
+test('problems: a disk with less than 1 GiB left', () => {
+  const [low, ...others] = problems([
+    { diskFreeBytes: 1024 ** 3 },
+    { diskFreeBytes: 3 * 1024 ** 2 },
+    { diskFreeBytes: null },
+  ]);
+  assert.match(low!, /^the disk of a2 has 3\.0 MiB left; .* -> free some space there/);
+  assert.deepEqual(others, []);
+});
+
+test('problems: a state file that cannot be read, with the remedy that the damage has', () => {
+  const file = { agent: 'a3', path: 'data/a3/state.sqlite' };
+  const unreadable = [
+    { ...file, why: 'is damaged (file is not a database)' },
+    { ...file, why: 'has schema 99: it is newer; upgrade' },
+  ];
+  const [damaged, newer] = problems([{}, {}, {}], { unreadable });
+  assert.match(damaged!, /^data\/a3\/state\.sqlite is damaged \(.*\) -> start .* --id a3; it sets/);
+  assert.equal(newer, 'data/a3/state.sqlite has schema 99 -> it is newer; upgrade');
+});
+
+test('problems: each names a part of the dashboard that shows more', () => {
+  const parts = fs.readFileSync(dashboard, 'utf8').match(/const PARTS = \{[\s\S]*?\n\};/)![0];
+  const found = foundIn(
+    [
+      { paused: true, waits: 'waits', hostsAwaitingRobots: 1, loopDelayMs: 999, copyLag: 1 },
+      { diskFreeBytes: 1, traps: { slowed: 1, stopped: 0, host: 'a.test' } },
+    ],
+    { unreachable: ['a3'], lagging: ['a1'], unreadable: [] },
+  );
+  assert.equal(found.length, 8);
+  for (const { place, text } of found) {
+    assert.match(parts, new RegExp(`\\b${place.split('?')[0]}: '`), text);
+  }
 });
 
 test('copy lags: stuck is a lag that has not fallen for 30 s and has grown, or an idle agent', () => {

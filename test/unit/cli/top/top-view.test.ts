@@ -24,6 +24,7 @@ const a2 = agentStatus({
 const problem = {
   text: 'a3 does not answer',
   remedy: 'if it does not run, start it: ubiring agent crawl.yaml --id a3',
+  place: 'agents',
 };
 const frame = frameOf([a1, a2], {
   cluster: { agents: [a1, a2], unreachable: ['a3'] },

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import { openState } from '../../../../agent/storage/file/database.ts';
-import { openForReading } from '../../../../agent/storage/file/reading.ts';
+import { openForReading, whyNotReadable } from '../../../../agent/storage/file/reading.ts';
 import { MIGRATIONS } from '../../../../agent/storage/schema/migrations.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
@@ -113,10 +113,18 @@ test('reading: reads a file of an older schema, and leaves it unchanged', (t) =>
   assert.deepEqual(rowsOf(path, 'SELECT queued_again FROM pages'), []);
   assert.deepEqual(rowsOf(path, 'SELECT * FROM deleted_hosts'), []);
   assert.deepEqual(fs.readFileSync(path), before);
+  const temporary = ownTemporary(t);
+  fs.chmodSync(temporary, 0);
+  assert.equal(whyNotReadable(path), null, 'without a copy');
 });
 
-test('reading: reports a file of a newer schema or of another program', (t) => {
+test('reading: reports a damaged file, and one of a newer schema or of another program', (t) => {
   const path = join(scratch(t), 'state.sqlite');
+  fs.writeFileSync(path, '');
+  assert.match(whyOf(path), /is damaged \(it is empty\)/);
+  fs.writeFileSync(path, 'x'.repeat(9000));
+  assert.match(whyOf(path), /is damaged \(file is not a database\)/);
+  fs.rmSync(path);
   const db = new Database(path);
   db.exec('CREATE TABLE other (x)');
   assert.match(whyOf(path), /is another program's database/);
@@ -129,5 +137,6 @@ test('reading: reports a file of a newer schema or of another program', (t) => {
 function whyOf(path: string): string {
   const read = openForReading(path);
   assert.ok(!read.ok);
+  assert.equal(whyNotReadable(path), read.why);
   return read.why;
 }

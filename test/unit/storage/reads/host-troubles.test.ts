@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
-import { RobotsWaits } from '../../../../agent/storage/reads/robots-waits.ts';
+import { HostTroubles } from '../../../../agent/storage/reads/host-troubles.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 type Kind = 'rules' | 'allowAll' | 'unreachable';
@@ -9,7 +9,7 @@ type Kind = 'rules' | 'allowAll' | 'unreachable';
 function crawl() {
   const db = openInMemory();
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
-  const waits = new RobotsWaits(db);
+  const troubles = new HostTroubles(db, { slowed: 50, stopped: 1000 });
   const none = { fetchedAt: 50, body: null, attempts: 1, reason: '' };
   const inTurn = (change: () => void) => {
     store.begin();
@@ -17,7 +17,9 @@ function crawl() {
     store.commit(false);
   };
   return {
-    look: () => waits.look(),
+    look: () => troubles.look().hostsAwaitingRobots,
+    traps: () => troubles.look().traps,
+    score: (host: string, stale: number) => store.saveHost({ ...store.host(host), stale }, null),
     inTurn,
     queue: (host: string) => store.enqueue(host, { url: `http://${host}/`, depth: 0 }, null),
     skip: (host: string) => store.skip(store.host(host).number, `http://${host}/`, 'robots'),
@@ -28,7 +30,7 @@ function crawl() {
   };
 }
 
-test('robots waits: counts each host once that has a queue and retries a robots.txt', () => {
+test('host troubles: counts each host once that has a queue and retries a robots.txt', () => {
   const { look, inTurn, queue, skip, robots } = crawl();
   assert.equal(look(), 0);
   inTurn(() => {
@@ -50,7 +52,7 @@ test('robots waits: counts each host once that has a queue and retries a robots.
   assert.equal(look(), 1);
 });
 
-test('robots waits: checks some of many hosts at each reading, and none twice', () => {
+test('host troubles: checks some of many hosts at each reading, and none twice', () => {
   const { look, inTurn, queue, robots } = crawl();
   inTurn(() => {
     for (let k = 0; k < 1200; k++) {
@@ -61,4 +63,22 @@ test('robots waits: checks some of many hosts at each reading, and none twice', 
   assert.deepEqual([look(), look(), look()], [0, 0, 600]);
   inTurn(() => robots('h0', 'rules', 0));
   assert.deepEqual([look(), look(), look()], [600, 600, 599]);
+});
+
+test('host troubles: counts hosts that are slowed down or stopped because their pages repeat', () => {
+  const { traps, inTurn, queue, skip, score } = crawl();
+  assert.equal(traps(), null);
+  inTurn(() => {
+    for (const host of ['new', 'some', 'slowed', 'done', 'stopped', 'skipped']) queue(host);
+    score('some', 49);
+    score('slowed', 50);
+    score('done', 999);
+    score('stopped', 1000);
+    score('skipped', 1001);
+    skip('done');
+    skip('skipped');
+  });
+  assert.deepEqual(traps(), { slowed: 1, stopped: 2, host: 'skipped' });
+  inTurn(() => ['slowed', 'stopped', 'skipped'].map((host) => score(host, 0)));
+  assert.equal(traps(), null);
 });
