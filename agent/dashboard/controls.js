@@ -1,8 +1,9 @@
 // The controls: directives with their receipts, seeds, and agents that leave or stop.
 
-import { html, useEffect, useRef, useState } from '/lib/htm.js';
-import { get, post } from './api.js';
+import { html, useState } from '/lib/htm.js';
+import { post } from './api.js';
 import { count, duration } from './format.js';
+import { MovesDialog } from './moves.js';
 import { Failure, Table } from './tables.js';
 
 /** Sends a command and keeps its receipt: what each agent said. */
@@ -52,15 +53,34 @@ function withdrawalOf({ kind, host }) {
   return { kind: `un${kind}`, host: host ?? '*' };
 }
 
+const BUTTONS = { drain: 'Drain', undrain: 'Undrain', capacity: 'Set the capacity' };
+
+/** The capacity that a directive leads to; undefined: it moves no hosts. */
+function capacityAfter({ kind, agent, value }, { orders = [] }) {
+  if (kind === 'drain') return 0;
+  const inForce = (what) => orders.find((one) => one.kind === what && one.host === agent);
+  if (kind === 'undrain') return inForce('capacity')?.value ?? 'default';
+  return kind === 'capacity' && !inForce('drain') ? value : undefined;
+}
+
 export function Directives({ view, refresh }) {
   const command = useCommand(refresh);
+  const [asked, setAsked] = useState(null);
   const [form, setForm] = useState({ host: '', delay: '', seeds: '', agent: '', number: '' });
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
   const give = (what, body) => (event) => {
     event.preventDefault();
     const isAll = body.kind === 'block' && body.host === '*';
     if (isAll && !confirm('Block all hosts? The crawl then ends.')) return;
-    command.send(what, '/directives', body);
+    const order = () => command.send(what, '/directives', body);
+    const capacity = capacityAfter(body, view);
+    if (capacity === undefined) return order();
+    setAsked({ id: body.agent, capacity, title: what, button: BUTTONS[body.kind], order });
+  };
+  const close = () => setAsked(null);
+  const sure = () => {
+    asked.order();
+    close();
   };
   const isPaused = view.agents.some(({ paused }) => paused);
   const host = form.host.trim();
@@ -130,6 +150,7 @@ export function Directives({ view, refresh }) {
       </form>
       <${Stop} command=${command} />
     </div>
+    ${asked && html`<${MovesDialog} ...${asked} onSure=${sure} onClose=${close} />`}
   </section>`;
 }
 
@@ -147,37 +168,10 @@ function Stop({ command }) {
   </form>`;
 }
 
-/** Says what a leave moves before it is ordered. */
 export function LeaveDialog({ id, onClose, refresh }) {
-  const dialog = useRef(null);
-  const [{ plan, error }, set] = useState({});
   const command = useCommand(refresh);
-  useEffect(() => {
-    dialog.current.showModal();
-    get(`/agents/${encodeURIComponent(id)}/departure`).then(
-      (found) => set({ plan: found }),
-      (failure) => set({ error: failure }),
-    );
-  }, [id]);
-  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="leave-title">
-    <h2 id="leave-title">${id} leaves</h2>
-    ${!plan && !error && html`<p class="quiet">Counting its hosts…</p>`}
-    <${Failure} error=${error} />
-    ${
-      plan &&
-      html`<p>It hands over ${count(plan.hosts)} hosts${
-        plan.hosts > 0
-          ? `: ${Object.entries(plan.to)
-              .map(([to, hosts]) => `${count(hosts)} to ${to}`)
-              .join(', ')}`
-          : ''
-      }. Nothing is lost or fetched twice.</p>
-      <p>Afterwards each host has ${plan.copiesAfterwards} ${plan.copiesAfterwards === 1 ? 'copy' : 'copies'} at other agents, once they are complete${plan.incompleteNow > 0 ? `; those of ${count(plan.incompleteNow)} hosts are incomplete now` : ''}.</p>`
-    }
+  const order = () => command.send(`Leave of ${id}`, `/agents/${encodeURIComponent(id)}/leave`, {});
+  return html`<${MovesDialog} id=${id} title=${`${id} leaves`} button="Leave" isDone=${command.isRunning || command.receipt !== null} onSure=${order} onClose=${onClose}>
     <${Receipt} command=${command} />
-    <div class="row">
-      <button type="button" class="danger" disabled=${command.isRunning || command.receipt} onClick=${() => command.send(`Leave of ${id}`, `/agents/${encodeURIComponent(id)}/leave`, {})}>Leave</button>
-      <button type="button" onClick=${() => dialog.current.close()}>${command.receipt ? 'Close' : 'Cancel'}</button>
-    </div>
-  </dialog>`;
+  </${MovesDialog}>`;
 }

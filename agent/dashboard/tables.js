@@ -34,7 +34,7 @@ export function Problems({ problems }) {
   return html`<ul class="problem-list">${problems.map(
     ({ text, remedy, place, isGrave }) => html`<li key=${text} class=${isGrave ? 'bad' : 'warn'}>
       <strong>${text}</strong><span>${remedy}</span>
-      ${place && `#${place}` !== location.hash && html`<a href=${`#${place}`}>Show<span class="hidden"> what concerns: ${text}</span></a>`}
+      ${place && `#${place}` !== location.hash && html`<a href=${`#${place}`} aria-label=${`Show: ${text}`}>Show</a>`}
     </li>`,
   )}</ul>`;
 }

@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { run, Scratch, start, until, untilAsked, untilJoined } from '../integration/cli-process.ts';
+import { Scratch, start, until, untilAsked, untilJoined } from '../integration/cli-process.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 
 const NET = 123;
@@ -86,12 +86,15 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     }
   });
 
-  /** Waits until a4 has rejoined with this capacity. */
+  /** Waits until a4 has rejoined with this capacity, and the dashboard knows it. */
   const capacityOfA4 = (capacity: number) =>
     untilAsked(`a4 with capacity ${capacity}`, async () => {
-      const { agents } = JSON.parse((await run('status', config, '--json')).stdout) as {
-        agents: { id: string; joined: boolean; capacity: number; members: unknown[] }[];
-      };
+      const agents = (await (await fetch(`${url}api/v1/agents`)).json()) as {
+        id: string;
+        joined: boolean;
+        capacity: number;
+        members: unknown[];
+      }[];
       const isWhole = agents.every(({ joined, members }) => joined && members.length === 3);
       return agents.length === 4 && isWhole && agents[3]?.capacity === capacity;
     });
@@ -103,6 +106,14 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
       await page.keyboard.press('Enter');
     };
     const mouse = (name: string) => page.getByRole('button', { name, exact: true }).last().click();
+    /** The dialog says first how many hosts move and which copies are missing meanwhile. */
+    const sure = async (press: (name: string) => Promise<void>, name: string) => {
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText(/\d+ hosts? moves?: \d+ (to|from) a\d/).waitFor();
+      await dialog.getByText(/\d+ hosts? lacks? a copy until it is made: \d+ at a\d/).waitFor();
+      await press(name);
+      await dialog.waitFor({ state: 'detached' });
+    };
     const receipt = (what: string) =>
       page
         .getByRole('status')
@@ -129,17 +140,22 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
       await receipt('Withdraw delay');
       await page.getByRole('combobox', { name: 'Agent', exact: true }).selectOption('a4');
       await press('Drain');
+      await sure(press, 'Drain');
       await receipt('Drain of a4');
       await capacityOfA4(0);
       await page.getByRole('button', { name: 'Withdraw drain a4' }).waitFor();
       await press('Undrain');
+      await sure(press, 'Undrain');
       await receipt('Return of a4');
+      await page.getByRole('button', { name: 'Withdraw drain a4' }).waitFor({ state: 'detached' });
       await capacityOfA4(1);
       await page.getByLabel('Capacity or threads').fill('2');
       await press('Set the capacity');
+      await sure(press, 'Set the capacity');
       await receipt('Capacity of a4');
       await capacityOfA4(2);
       await press('Withdraw capacity a4');
+      await sure(press, 'Set the capacity');
       await receipt('Withdraw capacity');
       await capacityOfA4(1);
       await press('Set the threads');

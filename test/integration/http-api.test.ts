@@ -228,7 +228,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     );
 
     const { to, hosts } = await json<{ hosts: number; to: Record<string, number> }>(
-      `${api}/agents/a2/departure`,
+      `${api}/agents/a2/moves`,
     );
     assert.deepEqual(Object.keys(to), ['a1']);
     assert.equal(to.a1, hosts);
@@ -240,10 +240,10 @@ describe('HTTP server', { concurrency: 1 }, () => {
     await until('a2 has left', () => /a2: .*1 agent continues/.test(launch.stderr()));
     await untilAsked(
       'a1 is alone',
-      async () => (await ask(`${api}/agents/a1/departure`)).status === 409,
+      async () => (await ask(`${api}/agents/a1/moves`)).status === 409,
     );
-    await refusal(`${api}/agents/a1/departure`, {}, 409, 'last-agent');
-    await refusal(`${api}/agents/a9/departure`, {}, 404, 'agent-unknown');
+    await refusal(`${api}/agents/a1/moves`, {}, 409, 'last-agent');
+    await refusal(`${api}/agents/a9/moves`, {}, 404, 'agent-unknown');
 
     await assertHistory(api);
     const metrics = await ask(`${url}/metrics`);

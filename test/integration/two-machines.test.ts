@@ -101,7 +101,7 @@ test('queries and lists show the agents of all machines', async (t) => {
       const host = String(own.rows.find(({ pages_done }) => Number(pages_done) > 0)?.host);
       const pages = await json<Page>(`${url}/pages?host=${host}`);
       assert.ok(pages.rows.length > 0 && pages.rows.every((row) => row.agent === agent));
-      const gone = await json<{ agent: string; hosts: number }>(`${url}/agents/${agent}/departure`);
+      const gone = await json<{ agent: string; hosts: number }>(`${url}/agents/${agent}/moves`);
       assert.ok(gone.agent === agent && gone.hosts > 0, JSON.stringify(gone));
     }
     const history = await json<{ agents: { id: string }[] }>(`${url}/history`);

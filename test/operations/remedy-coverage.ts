@@ -249,7 +249,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
         'http-access.ts: use the dashboard, send "Origin:',
         'pages of other sites and rebound names',
       ],
-      ['services.ts: use stop: the state stays', 'a launch serves the state of the cluster'],
+      ['planned-moves.ts: use stop: the state stays', 'a launch serves the state of the cluster'],
       ['command-run.ts: ubiring … --help has', 'a launch serves the state of the cluster'],
       ['and there is no token: name a file with tokens', 'an agent serves what its config says'],
     ] as const

@@ -17,7 +17,7 @@ export interface Asset {
 
 const OWN = [
   ...['index.html', 'dashboard.css', 'dashboard.js', 'api.js', 'circle.js', 'charts.js'],
-  ...['tables.js', 'controls.js', 'format.js', 'lookup.js', 'replay.js', 'icon.svg'],
+  ...['tables.js', 'controls.js', 'format.js', 'lookup.js', 'moves.js', 'replay.js', 'icon.svg'],
 ];
 const LIBRARIES = {
   'htm.js': ['htm', 'preact/standalone.module.js'],

@@ -11,6 +11,12 @@ import type { AgentEvents } from '../views/agent-events.ts';
 import type { ClusterWatch } from '../views/cluster-watch.ts';
 import type { EventSource } from '../views/event-stream.ts';
 import {
+  type MovesQuery,
+  mergedMoves,
+  type PlannedMoves,
+  plannedMovesSchema,
+} from '../views/planned-moves.ts';
+import {
   type HostsQuery,
   mergedHosts,
   type RowsPage,
@@ -140,12 +146,16 @@ export class ClusterLists {
     }
   }
 
-  /** What an agent on another machine answers; null: the agent is not one of those. */
-  readonly forwarded = async (id: string, path: string, query = {}): Promise<unknown> => {
-    const { agents } = await this.#elsewhere('cluster');
-    const agent = agents.find((one) => one.id === id);
-    if (!agent) return null;
-    return this.#client.json(agent, { path: `${API}${path}`, query: { ...query, ...MACHINE } });
+  /** @throws HttpProblem if the hosts that matter are not known */
+  readonly moves = async (query: MovesQuery, scope: Scope): Promise<PlannedMoves> => {
+    const { agents: all } = (await this.#watch.now()).view;
+    const here = await this.#thread.call('moves', all, query);
+    if (scope === 'machine') return here;
+    const { agents } = await this.#elsewhere(scope);
+    const path = `/agents/${encodeURIComponent(query.id)}/moves`;
+    const capacity = here.capacity ?? undefined;
+    const { answers } = await this.#each(agents, plannedMovesSchema, path, { capacity });
+    return mergedMoves(here, new Map(answers));
   };
 
   async #elsewhere(scope: Scope): Promise<Elsewhere> {
@@ -167,7 +177,8 @@ export class ClusterLists {
     const problems: string[] = [];
     const asked = agents.map(async (agent): Promise<[string, T]> => {
       const own = path === '/hosts' ? { agent: agent.id } : {};
-      const all = { ...query, ...own, ...MACHINE };
+      const of = path.endsWith('/moves') ? { of: agent.id } : {};
+      const all = { ...query, ...own, ...of, ...MACHINE };
       const answer = await this.#client.json(agent, { path: `${API}${path}`, query: all });
       const parsed = schema.safeParse(answer);
       if (parsed.success) return [agent.id, parsed.data];

@@ -3,10 +3,12 @@
 // would abort.
 
 import { parentPort, workerData } from 'node:worker_threads';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { eventsOf } from '../views/agent-events.ts';
 import { circleAt, historyOf } from '../views/history.ts';
+import { type MovesQuery, plannedMoves } from '../views/planned-moves.ts';
 import {
   type HostsQuery,
   hostsPage,
@@ -23,6 +25,7 @@ const CALLS = {
   urls: (view: UrlView, query: UrlsQuery) => urlsPage(dataDir, view, query),
   history: () => historyOf(config),
   circleAt: (at: number) => circleAt(config, at),
+  moves: (agents: readonly AgentStatus[], asked: MovesQuery) => plannedMoves(config, agents, asked),
   events: (agent: string, after: number | null) => eventsOf(dataDir, agent, after),
 } as const;
 

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { heldIn } from '../common/query-files.ts';
 import type { Role } from '../http/tokens.ts';
 import { viewColumns } from '../state-files/query-views.ts';
+import { plannedMovesSchema } from '../views/planned-moves.ts';
 import { HOST_SORTS, HOST_STATES, rowsPage } from '../views/query-pages.ts';
 import type { Services } from './services.ts';
 
@@ -147,11 +148,22 @@ const READING: readonly Route[] = [
     handle: async ({ watch }) => (await watch.now()).view.orders ?? [],
   }),
   route({
-    ...{ method: 'GET', path: '/agents/{id}/departure', role: 'read' },
-    summary: 'Which agents would get the hosts of an agent that leaves',
-    query: scopeQuery,
-    result: anyObject,
-    handle: ({ departure }, { path, query }) => departure(path.id!, query.scope),
+    ...{ method: 'GET', path: '/agents/{id}/moves', role: 'read' },
+    summary: 'Which hosts would move, and which copies be made, if an agent left or had a capacity',
+    query: z.strictObject({
+      capacity: z
+        .union([z.literal('default'), z.coerce.number().min(0)])
+        .optional()
+        .meta({
+          description: '0: it is drained; `default`: as in the config. Absent: it leaves.',
+        }),
+      of: agentId.optional().meta({ description: 'Counts only the hosts of this agent.' }),
+      scope,
+    }),
+    result: plannedMovesSchema,
+    handle: ({ lists }, { path, query: { capacity = null, of, scope: where } }) => {
+      return lists.moves({ id: path.id!, capacity, of }, where);
+    },
   }),
   route({
     ...{ method: 'POST', path: '/query', role: 'read' },

@@ -2,17 +2,15 @@
 // machine, and the commands of `ubiring`.
 
 import path from 'node:path';
-import { placementOf } from '../../composition/placement.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
-import { OWNED_HOSTS } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { foundAgents, openStateFile } from '../common/query-files.ts';
+import { foundAgents } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { RemoteClient } from '../remote/remote-client.ts';
-import { type Circle, Circles, capacitiesOf, viewOf } from '../views/circle-view.ts';
+import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
-import { ClusterLists, type Scope } from './cluster-lists.ts';
+import { ClusterLists } from './cluster-lists.ts';
 import { runCommand } from './command-run.ts';
 import { ListThread } from './list-thread.ts';
 import { QueryRuns } from './query-runs.ts';
@@ -78,50 +76,5 @@ export class Services {
     const ids = new Set(statuses.map(({ id }) => id));
     const isWhole = statuses.every(({ members }) => members.every(({ id }) => ids.has(id)));
     return statuses.length > 0 && isWhole && monotonicMs() - at < REPORT_MS_MAX ? statuses : null;
-  }
-
-  /** The hosts of an agent, by the agents that would own them without it. */
-  readonly departure = async (id: string, scope: Scope) => {
-    const isElsewhere = !foundAgents(this.#config.agent.dataDir).includes(id);
-    const path = `/agents/${encodeURIComponent(id)}/departure`;
-    const answer = isElsewhere && scope === 'cluster' ? await this.lists.forwarded(id, path) : null;
-    return answer ?? this.#departure(id);
-  };
-
-  async #departure(id: string) {
-    const { agents } = (await this.watch.now()).view;
-    const leaving = agents.find((one) => one.id === id);
-    if (!leaving) {
-      const detail = `no agent ${JSON.stringify(id)} answers`;
-      throw new HttpProblem(404, 'agent-unknown', detail, 'GET /api/v1/agents lists the agents');
-    }
-    const others = viewOf(leaving, capacitiesOf(agents)).filter((one) => one.id !== id);
-    if (others.every(({ capacity }) => capacity === 0)) {
-      const remedy = 'use stop: the state stays, and a launch continues';
-      throw new HttpProblem(409, 'last-agent', `${id} is the only agent that takes hosts`, remedy);
-    }
-    const file = openStateFile(id, path.join(this.#config.agent.dataDir, id, 'state.sqlite'));
-    if (typeof file === 'string') {
-      const remedy = 'ask the dashboard of its machine';
-      throw new HttpProblem(
-        409,
-        'state-elsewhere',
-        `the hosts of ${id} are not known here`,
-        remedy,
-      );
-    }
-    const to: Record<string, number> = {};
-    try {
-      const placement = placementOf(this.#config.cluster, others);
-      for (const [host] of file.rows(OWNED_HOSTS)) {
-        const owner = placement.owner(String(host));
-        if (owner !== undefined) to[owner] = (to[owner] ?? 0) + 1;
-      }
-    } finally {
-      file.close();
-    }
-    const hosts = Object.values(to).reduce((sum, n) => sum + n, 0);
-    const copies = Math.min(this.#config.cluster.backups, others.length - 1);
-    return { agent: id, hosts, to, copiesAfterwards: copies, incompleteNow: leaving.copyLag };
   }
 }

@@ -1,0 +1,43 @@
+// The state files of some agents on this machine, for tests of what is read from them.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
+import { openState } from '../../../../agent/storage/file/database.ts';
+import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
+
+export interface Crawl {
+  readonly config: ResolvedConfig;
+  readonly fileOf: (id: string) => string;
+}
+
+/** @param write - what an agent has stored */
+export function crawlOf(
+  t: TestContext,
+  ids: readonly string[],
+  write: (store: SqliteStore, id: string) => void,
+): Crawl {
+  const dataDir = fs.mkdtempSync(join(tmpdir(), 'ubiring-states-'));
+  t.after(() => fs.rmSync(dataDir, { recursive: true }));
+  for (const id of ids) {
+    const directory = join(dataDir, id);
+    fs.mkdirSync(directory);
+    const state = openState({ directory, crawl: 'c', agent: id });
+    assert.ok(state.ok);
+    const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
+    store.begin();
+    write(store, id);
+    store.commit(false);
+    store.close();
+    state.unlock();
+  }
+  const agents = ids.map((id) => ({ id, listen: '', address: '', capacity: 1 }));
+  const config = {
+    ...{ file: 'crawl.yaml', unplaced: [], strangers: [], agent: { dataDir } },
+    cluster: { agents, overlay: 'ring', replicas: 20, backups: 1, contacts: [] },
+  } as unknown as ResolvedConfig;
+  return { config, fileOf: (id) => join(dataDir, id, 'state.sqlite') };
+}
