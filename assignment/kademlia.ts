@@ -32,6 +32,14 @@ interface Leaves {
   readonly agents: readonly number[];
 }
 
+/** A part of the trie of all identifiers. */
+export type TrieNode =
+  /** Its identifiers differ first in the bit at `depth`. */
+  | { readonly kind: 'fork'; readonly depth: number }
+  | { readonly kind: 'leaf'; readonly id: string }
+  /** Its parts were left out. */
+  | { readonly kind: 'deeper' };
+
 /** Immutable, except for its cache. */
 export class Kademlia implements Assignment {
   readonly #leaves: Leaves;
@@ -69,17 +77,33 @@ export class Kademlia implements Assignment {
 
   /** The parts of the key space in the order of the identifiers that own them. */
   *arcs(): Generator<Arc> {
+    const shares = [1];
+    for (const node of this.trie()) {
+      const share = shares.pop()!;
+      // Only the bit at the fork decides between its sides: the identifiers of both have the earlier
+      // bits in common. Half of the keys have each value of the bit.
+      if (node.kind === 'fork') shares.push(share / 2, share / 2);
+      else if (node.kind === 'leaf') yield { id: node.id, share };
+    }
+  }
+
+  /**
+   * The trie in pre-order: each fork is followed by its side of the bit 0, then that of the bit 1.
+   *
+   * @param forksMax - forks above a node at most; further ones are left out
+   */
+  *trie(forksMax = Infinity): Generator<TrieNode> {
     const { names, keys, agents } = this.#leaves;
-    function* within(low: number, high: number, share: number): Generator<Arc> {
+    function* within(low: number, high: number, forks: number): Generator<TrieNode> {
       const fork = forkOf(keys, low, high);
       // If several agents have this identifier, the first by name owns all of its share.
-      if (fork === undefined) return yield { id: names[agents[low]!]!, share };
-      // Only the bit at the fork decides between its sides: the identifiers of both have the
-      // earlier bits in common. Half of the keys have each value of the bit.
-      yield* within(low, fork.middle, share / 2);
-      yield* within(fork.middle, high, share / 2);
+      if (fork === undefined) return yield { kind: 'leaf', id: names[agents[low]!]! };
+      if (forks === forksMax) return yield { kind: 'deeper' };
+      yield { kind: 'fork', depth: fork.depth };
+      yield* within(low, fork.middle, forks + 1);
+      yield* within(fork.middle, high, forks + 1);
     }
-    if (keys.length > 0) yield* within(0, keys.length, 1);
+    if (keys.length > 0) yield* within(0, keys.length, 0);
   }
 
   readonly #nearest = (host: string, count: number): string[] => {

@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import type { Arc, Assignment, RingMember } from '../../assignment/assignment.ts';
 import type { Sha1 } from '../../assignment/identifiers.ts';
-import { Kademlia } from '../../assignment/kademlia.ts';
+import { Kademlia, type TrieNode } from '../../assignment/kademlia.ts';
 import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';
 import { Ring } from '../../assignment/ring.ts';
 import { RingPoints } from '../../assignment/ring-points.ts';
@@ -18,6 +18,8 @@ export interface Placement extends Assignment {
   shares(): Map<string, number>;
   /** The parts of the space of host keys in their order, with their owners. */
   arcs(): Iterable<Arc>;
+  /** The trie of all identifiers; absent on the ring. */
+  trie?(forksMax: number): Iterable<TrieNode>;
 }
 
 type Cluster = Pick<Config['cluster'], 'overlay' | 'kademlia' | 'replicas'>;

@@ -1,7 +1,9 @@
-// The circle of hosts with the arcs of each agent, and the matrix of who heard whom.
+// The space of host keys with the part of each agent, as a circle or a trie, and the matrix of who
+// heard whom.
 
-import { html, useState } from '/lib/htm.js';
-import { agentColour, byName, duration, percent } from './format.js';
+import { html, useEffect, useRef, useState } from '/lib/htm.js';
+import { agentColour, byName, count, duration, percent } from './format.js';
+import { leavesOf, Trie } from './trie.js';
 
 const SIZE = 320;
 const OUTER = 150;
@@ -45,45 +47,66 @@ function pathsOf({ agents, slices }, outer, inner) {
   return paths;
 }
 
+/** How long it is shown that the part of an agent has passed to others. */
+const PASSED_MS = 60_000;
+
+/** The parts of agents that have gone since the last view, and where they went. */
+function passing(before, view) {
+  const owns = (shares, id) => (shares[id] ?? 0) > 0;
+  const gone = before.agents.filter(({ id }) => owns(before.shares, id) && !owns(view.shares, id));
+  return gone.map(({ id }) => {
+    const own = before.agents.findIndex((agent) => agent.id === id);
+    const slices = before.slices.map((owner) => owner === own);
+    const to = new Map();
+    for (const [i, isGone] of slices.entries()) {
+      const heir = view.agents[view.slices[i]]?.id;
+      if (isGone && heir !== undefined) to.set(heir, (to.get(heir) ?? 0) + 1 / slices.length);
+    }
+    const leaves = leavesOf(before).filter((leaf) => leaf.id === id);
+    return { id, share: before.shares[id], slices, to: [...to].sort((a, b) => b[1] - a[1]), leaves };
+  });
+}
+
+/** What has passed in the last minute; agents that are back are left out. */
+function usePassed(views) {
+  const last = useRef(null);
+  const [passed, set] = useState([]);
+  const view = views.length === 1 ? views[0] : null;
+  useEffect(() => {
+    if (!view) return;
+    const before = last.current;
+    last.current = view;
+    const found = before ? passing(before, view) : [];
+    if (found.length > 0) set(found);
+  }, [view]);
+  useEffect(() => {
+    if (passed.length === 0) return;
+    const timer = setTimeout(() => set([]), PASSED_MS);
+    return () => clearTimeout(timer);
+  }, [passed]);
+  return passed.filter(({ id }) => !(view?.shares[id] > 0));
+}
+
+function passedText({ id, share, to }) {
+  const heirs = to.slice(0, 4).map(([heir, part]) => `${heir} (${percent(part)})`);
+  const others = to.length > 4 ? ` and ${to.length - 4} others` : '';
+  return `The ${percent(share)} of ${id} passed to ${heirs.join(', ')}${others}.`;
+}
+
+/** The space of host keys: a circle, or a trie where the overlay is kademlia. */
 export function Circle({ circle, colours, middle }) {
   const [chosen, choose] = useState(null);
   const views = circle?.views ?? [];
+  const passed = usePassed(views);
   if (views.length === 0) return html`<p class="quiet">No agent has joined yet.</p>`;
-  const width = views.length === 1 ? WIDTH : Math.max(6, (WIDTH * 1.8) / views.length - GAP);
-  const shares = views[0].shares;
-  const names = Object.keys(shares).sort(byName);
-  const what = names.map((id) => `${id} ${percent(shares[id])}`).join(', ');
+  const isTrie = views[0].trie?.length > 0;
+  const common = { passed, colours, chosen, choose };
   return html`
-    <div class="circle">
-      <svg viewBox="0 0 ${SIZE} ${SIZE}" role="img" aria-label="Shares of the hosts: ${what}">
-        ${views.map((view, i) => {
-          const outer = OUTER - i * (width + GAP);
-          return pathsOf(view, outer, outer - width).map((path, agent) => {
-            const { id } = view.agents[agent];
-            const isFaint = chosen !== null && chosen !== id;
-            return html`<path
-              key=${`${i} ${id}`}
-              d=${path}
-              fill=${colours(id)}
-              class=${isFaint ? 'faint' : ''}
-              onMouseEnter=${() => choose(id)}
-              onMouseLeave=${() => choose(null)}
-            ><title>${id}: ${percent(view.shares[id])}</title></path>`;
-          });
-        })}
-        <text class="middle" x="50%" y="47%">${middle.value}</text>
-        <text class="under" x="50%" y="57%">${middle.label}</text>
-      </svg>
-      <ul class="legend">
-        ${names.slice(0, 24).map(
-          (id) => html`<li key=${id} class=${chosen !== null && chosen !== id ? 'faint' : ''}>
-            <svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(id)} /></svg>
-            <span>${id}</span><span class="number">${percent(shares[id])}</span>
-          </li>`,
-        )}
-        ${names.length > 24 && html`<li class="quiet">and ${names.length - 24} more</li>`}
-      </ul>
+    <div class=${isTrie ? 'circle below' : 'circle'}>
+      ${isTrie ? html`<${Trie} view=${views[0]} ...${common} />` : html`<${Ring} views=${views} middle=${middle} ...${common} />`}
+      <${Legend} shares=${views[0].shares} ...${common} />
     </div>
+    <div role="status">${passed.map((one) => html`<p key=${one.id} class="note warn">${passedText(one)}</p>`)}</div>
     ${
       views.length > 1 &&
       html`<div class="note warn">
@@ -93,48 +116,143 @@ export function Circle({ circle, colours, middle }) {
         </ul>
       </div>`
     }
-    ${
-      circle.overlay === 'kademlia' &&
-      html`<p class="quiet">The identifiers in the order of the trie; each has the part of the keys that are nearest to it.</p>`
-    }
+    ${isTrie && html`<p class="quiet">Each leaf is an identifier: its depth is the bits that tell it from the others, and its width the part of the keys that are nearest to it.</p>`}
   `;
 }
 
-export function Matrix({ agents, suspectAfterMs }) {
+function Ring({ views, middle, passed, colours, chosen, choose }) {
+  const width = views.length === 1 ? WIDTH : Math.max(6, (WIDTH * 1.8) / views.length - GAP);
+  const { shares } = views[0];
+  const what = Object.keys(shares).sort(byName).map((id) => `${id} ${percent(shares[id])}`).join(', ');
+  const inner = OUTER - WIDTH - 3;
+  return html`<svg viewBox="0 0 ${SIZE} ${SIZE}" role="img" aria-label="Shares of the hosts: ${what}">
+    ${views.map((view, i) => {
+      const outer = OUTER - i * (width + GAP);
+      return pathsOf(view, outer, outer - width).map((path, agent) => {
+        const { id } = view.agents[agent];
+        const isFaint = chosen !== null && chosen !== id;
+        return html`<path
+          key=${`${i} ${id}`}
+          d=${path}
+          fill=${colours(id)}
+          class=${isFaint ? 'faint' : ''}
+          onMouseEnter=${() => choose(id)}
+          onMouseLeave=${() => choose(null)}
+        ><title>${id}: ${percent(view.shares[id])}</title></path>`;
+      });
+    })}
+    ${views.length === 1 && passed.map(({ id, slices }) => {
+      const own = pathsOf({ agents: [0, 1], slices: slices.map(Number) }, inner, inner - 6)[1];
+      return html`<path key=${`passed ${id}`} d=${own} fill=${colours(id)}><title>until now of ${id}</title></path>`;
+    })}
+    <text class="middle" x="50%" y="51%">${middle.value}</text>
+    <text class="under" x="50%" y="59%">${middle.label}</text>
+  </svg>`;
+}
+
+/** By keyboard and mouse, an agent is shown and the others become faint. */
+function Legend({ shares, colours, chosen, choose }) {
+  const names = Object.keys(shares).sort(byName);
+  return html`<ul class=${names.length > 16 ? 'legend many' : 'legend'} aria-label="Shares of the agents">
+    ${names.map(
+      (id) => html`<li key=${id} class=${chosen !== null && chosen !== id ? 'faint' : ''}>
+        <button type="button" class="plain" onFocus=${() => choose(id)} onBlur=${() => choose(null)} onMouseEnter=${() => choose(id)} onMouseLeave=${() => choose(null)}>
+          <svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(id)} /></svg>
+          <span>${id}</span><span class="number">${percent(shares[id])}</span>
+        </button>
+      </li>`,
+    )}
+  </ul>`;
+}
+
+/** Of more agents, no table is drawn: its columns would be narrower than their names. */
+const TABLE_MAX = 16;
+const GRADES = ['good', 'fair', 'late', 'lost', 'none'];
+
+/** How recent some news is. */
+function gradeOf(silentMs, suspectAfterMs) {
+  if (silentMs === undefined) return 'none';
+  const part = silentMs / suspectAfterMs;
+  return part < 0.25 ? 'good' : part < 0.5 ? 'fair' : part < 1 ? 'late' : 'lost';
+}
+
+const heardText = (silentMs) => (silentMs === undefined ? 'not a member' : `${duration(silentMs)} ago`);
+
+export function Matrix({ agents, suspectAfterMs, overlay }) {
   const ids = agents.map(({ id }) => id).sort(byName);
-  const named = new Map(agents.map((agent) => [agent.id, agent]));
-  const level = (silentMs) => {
-    if (silentMs === undefined) return ['none', 'not a member'];
-    const part = silentMs / suspectAfterMs;
-    const grade = part < 0.25 ? 'good' : part < 0.5 ? 'fair' : part < 1 ? 'late' : 'lost';
-    return [grade, `${duration(silentMs)} ago`];
-  };
+  const heard = new Map(agents.map(({ id, members }) => [id, new Map(members.map((one) => [one.id, one.silentMs]))]));
+  const Form = ids.length > TABLE_MAX ? MatrixMap : MatrixTable;
   return html`
-    <div class="scroll" tabindex="0" role="region" aria-label="Who heard whom">
-      <table class="matrix">
-        <caption class="hidden">When the row's agent last heard the column's agent</caption>
-        <thead>
-          <tr><td></td>${ids.map((id) => html`<th key=${id} scope="col">${id}</th>`)}</tr>
-        </thead>
-        <tbody>
-          ${ids.map((row) => {
-            const members = new Map(named.get(row).members.map((one) => [one.id, one]));
-            return html`<tr key=${row}>
-              <th scope="row">${row}</th>
-              ${ids.map((column) => {
-                if (row === column) return html`<td key=${column} class="self"></td>`;
-                const [grade, text] = level(members.get(column)?.silentMs);
-                return html`<td key=${column} class=${`cell ${grade}`} title=${`${row} heard ${column} ${text}`}>
-                  <span class="hidden">${text}</span>
-                </td>`;
-              })}
-            </tr>`;
-          })}
-        </tbody>
-      </table>
-    </div>
-    <p class="quiet">When the row's agent last heard the column's agent: green is recent, and red is ${duration(suspectAfterMs)}, after which it is removed.</p>
+    <${Form} ids=${ids} heard=${heard} suspectAfterMs=${suspectAfterMs} />
+    <p class="quiet">When the row's agent last heard the column's agent: green is recent, and red is ${duration(suspectAfterMs)}, after which it is removed.${overlay === 'kademlia' ? ' Agents know only some others; grey ones are not known.' : ''}</p>
   `;
+}
+
+function MatrixTable({ ids, heard, suspectAfterMs }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Who heard whom">
+    <table class="matrix">
+      <caption class="hidden">When the row's agent last heard the column's agent</caption>
+      <thead>
+        <tr><td></td>${ids.map((id) => html`<th key=${id} scope="col">${id}</th>`)}</tr>
+      </thead>
+      <tbody>
+        ${ids.map(
+          (row) => html`<tr key=${row}>
+            <th scope="row">${row}</th>
+            ${ids.map((column) => {
+              if (row === column) return html`<td key=${column} class="self"></td>`;
+              const silentMs = heard.get(row).get(column);
+              return html`<td key=${column} class=${`cell ${gradeOf(silentMs, suspectAfterMs)}`} title=${`${row} heard ${column} ${heardText(silentMs)}`}>
+                <span class="hidden">${heardText(silentMs)}</span>
+              </td>`;
+            })}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Each grade is one path of many cells. The pairs with the oldest news are written out. */
+function MatrixMap({ ids, heard, suspectAfterMs }) {
+  const [pointed, point] = useState(null);
+  const paths = Object.fromEntries(GRADES.map((grade) => [grade, '']));
+  const counts = Object.fromEntries(GRADES.map((grade) => [grade, 0]));
+  const pairs = [];
+  for (const [y, row] of ids.entries()) {
+    for (const [x, column] of ids.entries()) {
+      if (row === column) continue;
+      const silentMs = heard.get(row).get(column);
+      const grade = gradeOf(silentMs, suspectAfterMs);
+      paths[grade] += `M${x} ${y}h.88v.88h-.88z`;
+      counts[grade]++;
+      if (silentMs !== undefined) pairs.push({ row, column, silentMs });
+    }
+  }
+  const n = ids.length;
+  const margin = 0.075 * n;
+  const oldest = pairs.sort((a, b) => b.silentMs - a.silentMs).slice(0, 5);
+  const text = ({ row, column }) => `${row} heard ${column} ${heardText(heard.get(row)?.get(column))}`;
+  const move = (event) => {
+    const { left, top, width } = event.currentTarget.getBoundingClientRect();
+    const at = (pixels) => ids[Math.floor((pixels / width) * (n + margin) - margin)];
+    const [column, row] = [at(event.clientX - left), at(event.clientY - top)];
+    point(row && column && row !== column ? { row, column } : null);
+  };
+  const known = counts.good + counts.fair + counts.late + counts.lost;
+  const label = `Who heard whom, of ${n} agents: ${count(counts.good)} of ${count(known)} pairs recently, ${count(counts.late + counts.lost)} late`;
+  const named = ids.map((id, i) => [id, i]).filter(([, i]) => i % Math.ceil(n / 9) === 0);
+  return html`<div class="map">
+    <svg viewBox=${`${-margin} ${-margin} ${n + margin} ${n + margin}`} role="img" aria-label=${label} onMouseMove=${move} onMouseLeave=${() => point(null)}>
+      ${GRADES.map((grade) => html`<path key=${grade} class=${grade} d=${paths[grade]} />`)}
+      ${named.map(([id, i]) => html`<g key=${id}><text x=${i + 0.5} y=${-0.02 * n} font-size=${0.032 * n}>${id}</text><text x=${-0.01 * n} y=${i + 0.5 + 0.012 * n} font-size=${0.032 * n} class="row">${id}</text></g>`)}
+    </svg>
+    <div>
+      <p>${pointed ? text(pointed) : html`<span class="quiet">Point at a cell to read it.</span>`}</p>
+      <h3>Oldest news</h3>
+      <ol>${oldest.map((pair) => html`<li key=${text(pair)}><span class=${`dot ${gradeOf(pair.silentMs, suspectAfterMs)}`}></span>${text(pair)}</li>`)}</ol>
+    </div>
+  </div>`;
 }
 
 /** Keeps the colour of each agent, whatever the others do. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { RingMember } from '../../assignment/assignment.ts';
-import type { KademliaOptions, Key } from '../../assignment/identifiers.ts';
+import { bitAt, type KademliaOptions, type Key, keyOf } from '../../assignment/identifiers.ts';
 import { Kademlia } from '../../assignment/kademlia.ts';
 import { KnownIdentifiers } from '../../assignment/known-identifiers.ts';
 import { givenSha1, maskedSha1, numberOf, sha1 } from '../unit/assignment/sha1.ts';
@@ -106,6 +106,31 @@ test('kademlia: with more capacity an agent moves forward, and the others keep t
         );
       }
       assert.ok(after.shares().get(id)! >= before.shares().get(id)!);
+    }),
+  );
+});
+
+test('kademlia: the bits of a key lead through the trie to its owner', () => {
+  fc.assert(
+    fc.property(members, options, (of, given) => {
+      const kademlia = new Kademlia(of, given);
+      const nodes = [...kademlia.trie()];
+      /** The index after the subtree that begins at `at`. */
+      const end = (at: number): number => (nodes[at]!.kind === 'fork' ? end(end(at + 1)) : at + 1);
+      for (const host of hosts) {
+        let at = 0;
+        let above = -1;
+        for (let node = nodes[0]!; node.kind === 'fork'; node = nodes[at]!) {
+          assert.ok(node.depth > above);
+          above = node.depth;
+          at = bitAt(keyOf(host, given.sha1), node.depth) === 0 ? at + 1 : end(at + 1);
+        }
+        assert.deepEqual(nodes[at], { kind: 'leaf', id: kademlia.owner(host) });
+      }
+      const few = [...kademlia.trie(2)];
+      assert.ok(few.length <= 7);
+      const isLeftOut = few.some(({ kind }) => kind === 'deeper');
+      assert.equal(isLeftOut, few.length < nodes.length);
     }),
   );
 });

@@ -17,7 +17,16 @@ export interface Asset {
 
 const OWN = [
   ...['index.html', 'dashboard.css', 'dashboard.js', 'api.js', 'circle.js', 'charts.js'],
-  ...['tables.js', 'controls.js', 'format.js', 'lookup.js', 'moves.js', 'replay.js', 'icon.svg'],
+  ...[
+    'tables.js',
+    'controls.js',
+    'format.js',
+    'lookup.js',
+    'moves.js',
+    'replay.js',
+    'trie.js',
+    'icon.svg',
+  ],
 ];
 const LIBRARIES = {
   'htm.js': ['htm', 'preact/standalone.module.js'],
@@ -35,7 +44,10 @@ const TYPES: Readonly<Record<string, string>> = {
 export function readAssets(): ReadonlyMap<string, Asset> {
   const folder = fileURLToPath(new URL('../../dashboard', import.meta.url));
   const assets = new Map<string, Asset>();
-  for (const name of OWN) assets.set(`/${name}`, assetOf(path.join(folder, name)));
+  for (const name of OWN) {
+    const file = path.join(folder, name);
+    assets.set(`/${name}`, assetOf(file, Buffer.from(compact(readFileSync(file, 'utf8')))));
+  }
   const { resolve } = createRequire(import.meta.url);
   for (const [name, [library, file]] of Object.entries(LIBRARIES)) {
     const root = rootOf(resolve(library), library);
@@ -51,8 +63,13 @@ function rootOf(file: string, library: string): string {
   return file.slice(0, file.lastIndexOf(end) + end.length);
 }
 
-function assetOf(file: string): Asset {
-  const body = readFileSync(file);
+/** Without indentation and the comments that begin a line: an eighth less to load. */
+function compact(text: string): string {
+  const code = text.replaceAll(/^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm, '');
+  return code.replaceAll(/^\s+/gm, '');
+}
+
+function assetOf(file: string, body = readFileSync(file)): Asset {
   const type = TYPES[path.extname(file)]!;
   const tag = `"${hash('sha256', body).slice(0, 16)}"`;
   return { type, body, gzipped: gzipSync(body), tag };

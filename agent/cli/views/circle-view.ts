@@ -1,11 +1,15 @@
 // The space of host keys as agents divide it among themselves, now or at an earlier time.
 
+import type { TrieNode } from '../../../assignment/kademlia.ts';
 import { placementOf } from '../../composition/placement.ts';
+import { assertNever } from '../../core/protocol/assert-never.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 
 /** Slices of the space of host keys: more could not be told apart on a screen. */
 const SLICES = 720;
+/** Below so many forks, a part of the trie is narrower than two slices. */
+const FORKS_MAX = 9;
 
 /** An agent that takes part in a view of the cluster. */
 export type Part = { readonly id: string; readonly capacity: number };
@@ -19,6 +23,12 @@ export interface CircleView {
   readonly slices: readonly number[];
   /** Fraction of the space, by agent. */
   readonly shares: Readonly<Record<string, number>>;
+  /**
+   * With the overlay kademlia: the trie of the identifiers in pre-order. A fork is the number of bits
+   * that its identifiers have in common; a leaf is -1 minus the index of its agent; null is a part
+   * that is too small to be shown. Each side of a fork owns half of its keys.
+   */
+  readonly trie?: readonly (number | null)[];
 }
 
 export interface Circle {
@@ -90,7 +100,23 @@ export function circleView(
     }
   }
   if (within.size > 0 && slices.length < SLICES) close();
-  return { seenBy, agents, slices, shares: Object.fromEntries(placement.shares()) };
+  const trie =
+    placement.trie && [...placement.trie(FORKS_MAX)].map((node) => numberOf(node, index));
+  const shares = Object.fromEntries(placement.shares());
+  return { seenBy, agents, slices, shares, ...(trie && { trie }) };
+}
+
+function numberOf(node: TrieNode, index: ReadonlyMap<string, number>): number | null {
+  switch (node.kind) {
+    case 'fork':
+      return node.depth;
+    case 'leaf':
+      return -1 - index.get(node.id)!;
+    case 'deeper':
+      return null;
+    default:
+      return assertNever(node);
+  }
 }
 
 /** The agents of the view of `agent`, by identifier. */
