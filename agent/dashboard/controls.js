@@ -92,7 +92,7 @@ export function Directives({ view, refresh }) {
     { title: 'Hosts or agent', of: (d) => d.host || 'all' },
     { title: 'Value', of: (d) => (d.kind === 'delay' ? duration(d.value) : OF_AGENTS.includes(d.kind) ? d.value : '') },
     { title: 'Given to', of: (d) => d.by },
-    { title: 'Obeyed by', of: (d) => (d.missing.length > 0 ? `${d.applied.join(', ')}; not yet by ${d.missing.join(', ')}` : 'all agents') },
+    { title: 'Obeyed by', of: (d) => (d.missing.length > 0 ? `${count(d.applied.length)} agents; not yet by ${d.missing.join(', ')}` : 'all agents') },
     {
       title: 'Withdraw',
       of: (d) => {

@@ -3,7 +3,7 @@
 
 import { html, render, useEffect, useMemo, useRef, useState } from '/lib/htm.js';
 import { get, readEvents, token } from './api.js';
-import { Chart } from './charts.js';
+import { Chart, seriesOf } from './charts.js';
 import { Circle, colouring, Matrix } from './circle.js';
 import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
 import { agentColour, count, dateTime, duration, rate, short } from './format.js';
@@ -137,16 +137,16 @@ function useEvents(tokenNumber) {
 
 const sum = (values) => Object.values(values).reduce((a, b) => a + b, 0);
 
-/** An estimate only if the queue has shrunk all the time. */
+/** The time left and why; an estimate only if the queue has shrunk all the time. */
 function estimateOf(samples) {
   const last = samples.at(-1);
   const first = samples.find(({ at }) => last.at - at <= ESTIMATE_MS);
-  if (!first || last.at - first.at < ESTIMATE_MS * 0.8) return 'no estimate yet';
+  if (!first || last.at - first.at < ESTIMATE_MS * 0.8) return ['unknown', 'the queue was not watched long enough'];
   const middle = samples[Math.floor((samples.indexOf(first) + samples.length - 1) / 2)];
   const [from, half, to] = [first, middle, last].map(({ queued }) => sum(queued));
-  if (to === 0) return 'nothing is queued';
-  if (!(from > half && half > to)) return 'no estimate: the queue does not shrink';
-  return `about ${duration((to / (from - to)) * (last.at - first.at))} left at this rate`;
+  if (to === 0) return ['none', 'nothing is queued'];
+  if (!(from > half && half > to)) return ['unknown', 'the queue does not shrink'];
+  return [`≈ ${duration((to / (from - to)) * (last.at - first.at))}`, 'at the rate of the last minute'];
 }
 
 function stateOf({ complete, agents, failures }) {
@@ -162,25 +162,27 @@ function Header({ view, error, samples, refresh, askToken }) {
   const agents = view?.agents ?? [];
   const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);
   const isPaused = agents.some(({ paused }) => paused);
-  const numbers = view && [
+  // Without agents nothing is known, which is not the same as 0 pages.
+  const sums = agents.length > 0 && [
     ['pages', count(total('pages'))],
     ['pages/s', rate(total('pagesPerSecond'))],
     ['queued', short(total('queued'))],
     ['hosts', count(total('hosts'))],
+  ];
+  const numbers = view && [
+    ...(sums || []),
     ['agents', `${agents.length} of ${agents.length + view.unreachable.length}`],
   ];
+  const [left, why] = agents.length > 0 && samples.length > 0 ? estimateOf(samples) : [];
   return html`<header class="top">
     <div class="brand"><img src="/icon.svg" alt="" width="30" height="30" /><h1>${view?.name ?? 'ubiring'}</h1><span class=${`pill ${kind}`}>${text}</span></div>
-    ${numbers && html`<dl class="numbers">${numbers.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`}
+    ${numbers && html`<dl class="numbers">${numbers.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}${left && html`<div title=${why}><dt>time left</dt><dd>${left}<span class="hidden"> ${why}</span></dd></div>`}</dl>`}
     <div class="actions">
       ${agents.length > 0 && html`<button type="button" class="main" onClick=${() => command.send(isPaused ? 'Resume' : 'Pause', '/directives', { kind: isPaused ? 'resume' : 'pause' })}>${isPaused ? 'Resume' : 'Pause'}</button>`}
       <button type="button" onClick=${askToken}>Token</button>
       <${Theme} />
     </div>
-    <div class="under">
-      ${view && samples.length > 0 && agents.length > 0 && html`<span class="quiet">${estimateOf(samples)}</span>`}
-      <${Receipt} command=${command} />
-    </div>
+    <div class="under"><${Receipt} command=${command} /></div>
   </header>`;
 }
 
@@ -228,25 +230,25 @@ function Now({ view }) {
 function Overview({ view, circle, samples, events, colours, theme }) {
   const ids = view.agents.map(({ id }) => id);
   const times = samples.map(({ at }) => at / 1000);
-  const perAgent = (name) => ids.slice(0, 12).map((id) => ({ label: id, colour: colours(id), values: samples.map((sample) => sample[name][id] ?? null) }));
+  const perAgent = (name) => seriesOf(ids, (id) => samples.map((sample) => sample[name][id] ?? null), colours);
   const queue = [{ label: 'all', colour: colours(ids[0] ?? ''), values: samples.map(({ queued }) => sum(queued)) }];
   const all = view.agents.reduce((n, { pagesPerSecond }) => n + pagesPerSecond, 0);
   return html`
     <${Now} view=${view} />
     <div class="grid">
       <section class="card">
-        <h2>${view.overlay === 'ring' ? 'Ring' : 'Identifiers'}</h2>
+        <h2>${view.overlay === 'ring' ? 'Ring' : 'Trie of identifiers'}</h2>
         <${Circle} circle=${circle} colours=${colours} middle=${{ value: rate(all), label: 'pages/s' }} />
       </section>
       <section class="card">
         <h2>Who heard whom</h2>
-        <${Matrix} agents=${view.agents} suspectAfterMs=${view.suspectAfterMs} />
+        <${Matrix} agents=${view.agents} suspectAfterMs=${view.suspectAfterMs} overlay=${view.overlay} />
       </section>
       <section class="card wide">
         <h2>Since this page was opened</h2>
         <div class="charts">
           <${Chart} title="Pages per second" times=${times} series=${perAgent('rates')} theme=${theme} />
-          <${Chart} title="Queued URLs" times=${times} series=${queue} theme=${theme} />
+          <${Chart} title="Queued URLs" isCount times=${times} series=${queue} theme=${theme} />
           <${Chart} title="Failed requests per minute" times=${times} series=${failedSeries(samples)} theme=${theme} />
           <${Chart} title="Loop delay in ms" times=${times} series=${perAgent('delays')} theme=${theme} />
         </div>

@@ -3,7 +3,7 @@
 
 import { html, useEffect, useRef, useState } from '/lib/htm.js';
 import { get } from './api.js';
-import { Chart } from './charts.js';
+import { Chart, seriesOf } from './charts.js';
 import { Circle } from './circle.js';
 import { count, dateTime, duration, rate, time } from './format.js';
 import { Failure, Problems } from './tables.js';
@@ -59,7 +59,8 @@ export function Replay({ colours, theme, filters, setFilters }) {
   if (!span) return html`${lost}<p class="quiet">The agents have recorded nothing yet. They take a sample every 10 s.</p>`;
   const now = history.agents.map(({ id, samples }) => ({ id, sample: sampleAt(samples, at) }));
   const total = (i) => now.reduce((sum, { sample }) => sum + (sample?.[i] ?? 0), 0);
-  const { times, rates, queues } = seriesOf(history, at);
+  const { times, of } = valuesUntil(history, at);
+  const ids = history.agents.map(({ id }) => id);
   const past = history.changes.filter((change) => change.at <= at).reverse();
   const start = () => {
     if (!isPlaying && at >= span.to) setFilters({ at: span.from });
@@ -99,8 +100,8 @@ export function Replay({ colours, theme, filters, setFilters }) {
         </ol>
       </section>
       <section class="card wide"><div class="charts">
-        <${Chart} title="Pages per second" times=${times} series=${rates(colours)} theme=${theme} />
-        <${Chart} title="Queued URLs" times=${times} series=${queues(colours)} theme=${theme} />
+        <${Chart} title="Pages per second" times=${times} series=${seriesOf(ids, of(3), colours)} theme=${theme} />
+        <${Chart} title="Queued URLs" isCount times=${times} series=${seriesOf(ids, of(2), colours)} theme=${theme} />
       </div></section>
     </div>
   </section>`;
@@ -122,13 +123,13 @@ function sampleAt(samples, at) {
 }
 
 /** One axis of time for all agents, up to `at`. */
-function seriesOf({ agents }, at) {
+function valuesUntil({ agents }, at) {
   const all = [...new Set(agents.flatMap(({ samples }) => samples.map(([then]) => Math.round(then / 1000))))];
   const times = all.filter((then) => then * 1000 <= at).sort((a, b) => a - b);
-  const of = (i) => (colours) =>
-    agents.slice(0, 12).map(({ id, samples }) => {
-      const values = new Map(samples.map((sample) => [Math.round(sample[0] / 1000), sample[i]]));
-      return { label: id, colour: colours(id), values: times.map((then) => values.get(then) ?? null) };
-    });
-  return { times, rates: of(3), queues: of(2) };
+  const of = (i) => (id) => {
+    const { samples } = agents.find((agent) => agent.id === id);
+    const values = new Map(samples.map((sample) => [Math.round(sample[0] / 1000), sample[i]]));
+    return times.map((then) => values.get(then) ?? null);
+  };
+  return { times, of };
 }

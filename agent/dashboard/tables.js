@@ -2,19 +2,35 @@
 
 import { html, useEffect, useRef, useState } from '/lib/htm.js';
 import { get } from './api.js';
-import { ago, bytes, count, duration, rate, time } from './format.js';
+import { ago, byName, bytes, count, duration, rate, time } from './format.js';
 
-/** Draws a table. A column has a title, the text of a row, and perhaps `number`. */
+/**
+ * Draws a table. A column has a title, what it shows `of` a row, perhaps `number`, and perhaps `by`:
+ * the value by which a press on the title sorts the rows.
+ */
 export function Table({ caption, columns, rows, keyOf, empty }) {
+  const [order, setOrder] = useState(null);
   if (rows.length === 0) return html`<p class="quiet">${empty}</p>`;
+  const by = columns.find(({ title }) => title === order?.title)?.by;
+  const compared = (a, b) => (typeof by(a) === 'string' ? byName(by(a), by(b)) : by(a) - by(b));
+  const sorted = by ? rows.toSorted((a, b) => order.sign * compared(a, b)) : rows;
+  // Numbers begin with the largest; the third press restores the order.
+  const press = (title, first) =>
+    setOrder(order?.title !== title ? { title, sign: first } : order.sign === first ? { title, sign: -first } : null);
+  const heading = ({ title, number, by: isSorted }) => {
+    const sort = order?.title === title ? (order.sign > 0 ? 'ascending' : 'descending') : undefined;
+    const mark = sort === 'ascending' ? ' ↑' : sort ? ' ↓' : '';
+    const text = isSorted ? html`<button type="button" onClick=${() => press(title, number ? -1 : 1)}>${title}${mark}</button>` : title;
+    return html`<th key=${title} scope="col" aria-sort=${sort} class=${number ? 'number' : ''}>${text}</th>`;
+  };
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
     <table>
       <caption class="hidden">${caption}</caption>
       <thead>
-        <tr>${columns.map(({ title, number }) => html`<th key=${title} scope="col" class=${number ? 'number' : ''}>${title}</th>`)}</tr>
+        <tr>${columns.map(heading)}</tr>
       </thead>
       <tbody>
-        ${rows.map(
+        ${sorted.map(
           (row) => html`<tr key=${keyOf(row)}>
             ${columns.map(({ title, number, of }) => html`<td key=${title} class=${number ? 'number' : ''}>${of(row)}</td>`)}
           </tr>`,
@@ -52,23 +68,29 @@ function stateOf({ paused, joined, lifecycle, capacity, idle }) {
   return ['good', idle ? 'idle' : 'crawling'];
 }
 
+function measured(title, by, text = count) {
+  return { title, number: true, by, of: (row) => text(by(row)) };
+}
+
 export function Agents({ view, colours, onLeave }) {
   const columns = [
     {
       title: 'Agent',
-      of: (a) => html`<svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(a.id)} /></svg> <strong>${a.id}</strong>`,
+      by: (a) => a.id,
+      of: (a) => html`<span class="nowrap"><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(a.id)} /></svg> <strong>${a.id}</strong></span>`,
     },
-    { title: 'State', of: (a) => html`<${State} agent=${a} />` },
-    { title: 'Hosts', number: true, of: (a) => count(a.hosts) },
-    { title: 'Queue', number: true, of: (a) => count(a.queued) },
-    { title: 'Pages', number: true, of: (a) => count(a.pages) },
-    { title: 'Pages/s', number: true, of: (a) => rate(a.pagesPerSecond) },
-    { title: 'Requests', number: true, of: (a) => `${a.openRequests} of ${a.threads}` },
-    { title: 'Outbox', number: true, of: (a) => count(a.outbox) },
-    { title: 'Copies behind', number: true, of: (a) => `${count(a.copyLag)} hosts` },
-    { title: 'Loop delay', number: true, of: (a) => duration(a.loopDelayMs) },
-    { title: 'Memory', number: true, of: (a) => bytes(a.rssBytes) },
-    { title: 'Runs for', number: true, of: (a) => duration(a.uptimeMs) },
+    { title: 'State', by: (a) => stateOf(a)[1], of: (a) => html`<${State} agent=${a} />` },
+    measured('Hosts', (a) => a.hosts),
+    measured('Queue', (a) => a.queued),
+    measured('Pages', (a) => a.pages),
+    measured('Pages/s', (a) => a.pagesPerSecond, rate),
+    { title: 'Requests', number: true, by: (a) => a.openRequests, of: (a) => `${a.openRequests} of ${a.threads}` },
+    measured('Outbox', (a) => a.outbox),
+    measured('Copies behind', (a) => a.copyLag, (n) => `${count(n)} hosts`),
+    measured('Loop delay', (a) => a.loopDelayMs, duration),
+    measured('Memory', (a) => a.rssBytes, bytes),
+    measured('Disk left', (a) => a.diskFreeBytes ?? -1, (n) => (n < 0 ? 'not known' : bytes(n))),
+    measured('Runs for', (a) => a.uptimeMs, duration),
     {
       title: 'Leave',
       of: (a) => html`<button type="button" class="small" onClick=${() => onLeave(a.id)}>Leave<span class="hidden"> ${a.id}</span></button>`,

@@ -212,12 +212,17 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     const events = collectTakeover(page);
     process.kill(scratch.pid('a3')!, 'SIGKILL');
     await page.getByText('a3 does not answer').waitFor();
+    await page.getByRole('link', { name: 'Show: a3 does not answer' }).waitFor();
     const takeover = await events;
     await page.locator('.legend li').filter({ hasText: 'a3' }).waitFor({ state: 'detached' });
     const lateMs = Date.now() - takeover;
     assert.ok(lateMs <= TAKEOVER_MS, `the arcs passed ${lateMs} ms after the takeover`);
+    await page
+      .getByRole('status')
+      .getByText(/The [\d.]+\s% of a3 passed to a\d \(/)
+      .waitFor();
     const label = await page.locator('.circle svg').first().getAttribute('aria-label');
-    assert.match(String(label), /a1 [\d.]+ %, a2 [\d.]+ %, a4 [\d.]+ %/);
+    assert.match(String(label), /a1 [\d.]+\s%, a2 [\d.]+\s%, a4 [\d.]+\s%/);
     assert.deepEqual(faults, []);
     await page.close();
   });

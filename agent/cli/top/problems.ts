@@ -240,6 +240,11 @@ function networksOf({ agents }: ClusterStatus): Problem[] {
   });
 }
 
+/** So many agents are named in a text. */
+const NAMES_MAX = 6;
+
 function idsOf(agents: readonly AgentStatus[]): string {
-  return agents.map(({ id }) => id).join(', ');
+  const ids = agents.map(({ id }) => id);
+  if (ids.length <= NAMES_MAX + 1) return ids.join(', ');
+  return `${ids.slice(0, NAMES_MAX).join(', ')} and ${ids.length - NAMES_MAX} others`;
 }

@@ -1,0 +1,170 @@
+// The dashboard of clusters of 4 and 64 agents that do not exist: the trie of Kademlia, and what is
+// readable of many agents. Skipped, with a message, where Debian's `chromium` is not installed.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, describe, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { untilAsked } from '../integration/cli-process.ts';
+import { type SyntheticCluster, startSynthetic } from './synthetic-cluster.ts';
+
+const CHROMIUM = '/usr/bin/chromium';
+const WIDTHS = [360, 768, 1600];
+/** Text in SVG grows and shrinks with it. */
+const TEXT_PX_MIN = 9;
+const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const skip = fs.existsSync(CHROMIUM) ? false : `${CHROMIUM} is not installed`;
+
+/** Names of texts that are smaller than people can read, in the whole page. */
+const SMALL = `[...document.querySelectorAll('main text')].filter((text) =>
+  text.getBoundingClientRect().height < ${TEXT_PX_MIN}).map((text) => text.textContent)`;
+/** Pairs of names in one SVG that cover each other. */
+const COVERED = `[...document.querySelectorAll('main svg')].flatMap((svg) => {
+  const boxes = [...svg.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
+  return boxes.flatMap(([a, one], i) => boxes.slice(i + 1).filter(([, other]) =>
+    one.left < other.right && other.left < one.right && one.top < other.bottom - 3 && other.top < one.bottom - 3)
+    .map(([b]) => a + ' ' + b));
+})`;
+
+describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, () => {
+  let browser: Browser;
+
+  before(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+  });
+
+  const clusters: SyntheticCluster[] = [];
+
+  after(async () => {
+    await browser?.close();
+    for (const cluster of clusters) await cluster.stop();
+  });
+
+  async function started(...of: Parameters<typeof startSynthetic>): Promise<SyntheticCluster> {
+    const cluster = await startSynthetic(...of);
+    clusters.push(cluster);
+    return cluster;
+  }
+
+  async function opened(url: string, width: number, colorScheme: 'light' | 'dark' = 'light') {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    const faults: string[] = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    await page.goto(url);
+    await page.locator('.circle svg').first().waitFor();
+    return { page, faults };
+  }
+
+  const trieOf = (page: Page) => page.getByRole('img', { name: /^Trie of the identifiers/ });
+
+  test('a trie shows the identifiers of each agent, and those of a dead one as passed', async () => {
+    const cluster = await started(4, 'kademlia');
+    const { page, faults } = await opened(cluster.url, 1600);
+    const label = await trieOf(page).getAttribute('aria-label');
+    assert.match(String(label), /a1 8 identifiers, [\d.]+\s%; .*a4 8 identifiers, [\d.]+\s%$/);
+    assert.equal(await page.locator('.trie .leaf').count(), 4);
+    assert.ok((await page.locator('.trie .name').count()) > 10, 'most leaves have a name');
+    assert.equal(await page.locator('.trie .ghost').count(), 0);
+    cluster.kill('a3');
+    await page.locator('.trie .ghost').waitFor();
+    const passed = await page.locator('.trie .ghost').getAttribute('d');
+    assert.equal(passed?.match(/M/g)?.length, 8, 'each identifier of a3');
+    const text = page.getByRole('status').getByText(/^The [\d.]+\s% of a3 passed to /);
+    // What the others get is what a3 had, but for the rounding to slices.
+    const [had = 0, ...got] = String(await text.textContent())
+      .match(/[\d.]+(?=\s%)/g)!
+      .map(Number);
+    const sum = got.reduce((all, part) => all + part, 0);
+    assert.ok(Math.abs(had - sum) < 1.5, `${had} % became ${sum} %`);
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
+  test('the keyboard shows an agent among the others, on the circle and in the trie', async () => {
+    for (const overlay of ['ring', 'kademlia'] as const) {
+      const cluster = await started(4, overlay);
+      const { page } = await opened(cluster.url, 1600);
+      const faint = page.locator('.circle > svg .faint, .trie .faint');
+      assert.equal(await faint.count(), 0);
+      const first = page.locator('.legend button').first();
+      const isShown = (id: string) =>
+        untilAsked(`the others are faint, not ${id}`, async () => {
+          const titles = await faint.locator('title').allTextContents();
+          return titles.length === 3 && titles.every((title) => !title.startsWith(`${id}:`));
+        });
+      await first.focus();
+      await isShown('a1');
+      await page.keyboard.press('Tab');
+      await isShown('a2');
+      await page.close();
+    }
+  });
+
+  for (const overlay of ['ring', 'kademlia'] as const) {
+    test(`64 agents are readable at every width, ${overlay}`, async () => {
+      const cluster = await started(64, overlay);
+      for (const width of WIDTHS) {
+        const { page, faults } = await opened(cluster.url, width, width === 768 ? 'dark' : 'light');
+        for (const part of ['overview', 'agents']) {
+          const at = `${part}, ${width} px`;
+          await page.goto(`${cluster.url}#${part}`);
+          await page.locator('main h2').first().waitFor();
+          const tooWide = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+          assert.ok(Number(tooWide) <= 0, `${at}: ${tooWide} px too wide`);
+          assert.deepEqual(await page.evaluate(SMALL), [], `${at}: small text`);
+          assert.deepEqual(await page.evaluate(COVERED), [], `${at}: names over names`);
+          await page.evaluate(axe);
+          const found = await page.evaluate(
+            `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
+              .filter(({ impact }) => ['serious', 'critical'].includes(impact)).map(({ id }) => id))`,
+          );
+          assert.deepEqual(found, [], at);
+        }
+        await page.goto(`${cluster.url}#overview`);
+        assert.equal(await page.locator('.legend li').count(), 64);
+        const map = page.locator('.map svg');
+        const box = (await map.boundingBox())!;
+        assert.ok(box.height < 520, `${box.height} px high`);
+        await map.hover({ position: { x: box.width - 3, y: box.height - 3 - box.height / 64 } });
+        await page
+          .getByText(/^a63 heard a64 /)
+          .first()
+          .waitFor();
+        assert.deepEqual(faults, []);
+        await page.close();
+      }
+    });
+  }
+
+  test('the agents are sorted by a press on a title', async () => {
+    const cluster = await started(64, 'ring');
+    const { page } = await opened(cluster.url, 1600);
+    await page.goto(`${cluster.url}#agents`);
+    const isOrder = (wanted: readonly number[]) =>
+      untilAsked(`the order ${wanted}`, async () => (await shown()).join() === wanted.join());
+    const shown = async () => {
+      const cells = await page.locator('tbody tr td:nth-child(3)').allTextContents();
+      return cells.map((text) => Number(text.replaceAll(',', '')));
+    };
+    const title = page.getByRole('button', { name: /^Hosts/ });
+    const before = await shown();
+    await title.click();
+    assert.deepEqual(
+      await shown(),
+      before.toSorted((a, b) => b - a),
+    );
+    await page
+      .getByRole('columnheader', { name: /^Hosts/ })
+      .and(page.locator('[aria-sort="descending"]'))
+      .waitFor();
+    await title.click();
+    assert.deepEqual(
+      await shown(),
+      before.toSorted((a, b) => a - b),
+    );
+    await title.click();
+    await isOrder(before);
+    await page.close();
+  });
+});

@@ -1,0 +1,98 @@
+// A dashboard of a cluster that does not exist: it serves the pages of the dashboard with answers that
+// are computed, so that large clusters can be looked at without running them.
+
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readAssets } from '../../agent/cli/api/assets.ts';
+import { circleView } from '../../agent/cli/views/circle-view.ts';
+import type { ClusterView } from '../../agent/cli/views/cluster-watch.ts';
+import type { AgentStatus } from '../../agent/monitor/agent-status.ts';
+import { agentStatus } from '../unit/cli/agent-status.ts';
+
+const SUSPECT_MS = 5000;
+
+export interface SyntheticCluster {
+  readonly url: string;
+  /** The agent answers no more, and the others take its part. */
+  kill(id: string): void;
+  stop(): Promise<void>;
+}
+
+/** Numbers that look measured, and are the same in each run. */
+function varied(seed: number, max: number): number {
+  const x = Math.sin(seed * 12.9898) * 43_758.5453;
+  return Math.floor((x - Math.floor(x)) * max);
+}
+
+function statusOf(id: string, ids: readonly string[], overlay: string): AgentStatus {
+  const n = Number(id.slice(1));
+  const others = ids.filter((one) => one !== id);
+  // Agents of the overlay kademlia know only some others.
+  const known = overlay === 'ring' ? others : others.filter((_, k) => varied(n * 99 + k, 4) === 0);
+  const members = known.map((one, k) => ({
+    ...{ id: one, inc: 1, capacity: 1, address: `tcp://10.0.0.${one.slice(1)}:7100` },
+    ...{ joined: true, leaving: false, relayed: false },
+    silentMs: varied(n * 64 + k, 12) === 0 ? varied(k, SUSPECT_MS) : varied(n + k, 900),
+  }));
+  return agentStatus({
+    ...{ id, members, threads: 64, openRequests: 20 + varied(n, 40) },
+    ...{ hosts: 9000 + varied(n, 2500), hostsWithQueue: 4000, pages: 410_000 + varied(n, 90_000) },
+    ...{ queued: 1_200_000 + varied(n, 400_000), outbox: varied(n, 900), copyLag: varied(n, 30) },
+    ...{ pagesPerSecond: 40 + varied(n, 20), loopDelayMs: 11 + varied(n, 30) },
+    ...{ rssBytes: (260 + varied(n, 90)) * 1024 ** 2, uptimeMs: 31_000_000 },
+    failures: { '4xx': 900 + varied(n, 99), timeout: 120 + varied(n, 40), dns: varied(n, 80) },
+    diskFreeBytes: 10 ** 12,
+  });
+}
+
+export async function startSynthetic(
+  agents: number,
+  overlay: 'ring' | 'kademlia',
+): Promise<SyntheticCluster> {
+  const assets = readAssets();
+  const cluster = { overlay, replicas: 100, kademlia: { ids: 8 } } as never;
+  const all = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
+  let ids = all;
+  const view = (): ClusterView => {
+    const dead = all.filter((id) => !ids.includes(id));
+    return {
+      ...{ name: `${agents} agents`, overlay, heartbeatMs: 500, suspectAfterMs: SUSPECT_MS },
+      ...{ backups: 1, at: Date.now(), failures: [], unreachable: dead },
+      agents: ids.map((id) => statusOf(id, ids, overlay)),
+      orders: [],
+      problems: dead.map((id) => ({
+        ...{ text: `${id} does not answer`, place: 'agents', isGrave: true as const },
+        remedy: `if it does not run, start it: ubiring agent crawl.yaml --id ${id}`,
+      })),
+    };
+  };
+  const parts = () => ids.map((id) => ({ id, capacity: 1 }));
+  const answers: Readonly<Record<string, () => unknown>> = {
+    '/api/v1/cluster': view,
+    '/api/v1/circle': () => ({ overlay, views: [circleView(cluster, ids, parts())] }),
+    '/api/v1/history': () => ({ span: null, agents: [], changes: [], problems: [] }),
+    '/api/v1/hosts': () => ({ rows: [], next: null, problems: [] }),
+  };
+  const server = http.createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const asset = assets.get(pathname);
+    const answer = answers[pathname];
+    if (asset) response.writeHead(200, { 'content-type': asset.type }).end(asset.body);
+    else if (answer) response.end(JSON.stringify(answer()));
+    else if (pathname === '/api/v1/events') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('retry: 2000\n\n');
+    } else response.writeHead(404).end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    kill: (id) => {
+      ids = ids.filter((one) => one !== id);
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
