@@ -277,6 +277,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
     'agent/storage/file/storage-failure.ts: cannot read or write in …: …; look at',
     'a failing disk',
   ],
+  ['look at the dashboard of its machine', 'a machine whose server answers seldom'],
   ['problems.ts: look at the disk and its permissions, or name', 'a failing disk'],
   ['for lack of memory; give the machine or the container more', 'too little memory'],
   ['problems.ts: lower agent.threads, or give its machine more', 'an overloaded machine'],

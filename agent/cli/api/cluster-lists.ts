@@ -98,9 +98,10 @@ export class ClusterLists {
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = await this.#each(agents, historySchema, '/history', {});
     const { answers } = asked;
-    const silent = [...problems, ...asked.problems].map((text): Problem => {
-      const remedy = 'its past is not shown; look at the dashboard of its machine';
-      return { text, remedy, place: 'agents' };
+    const silent = [...problems, ...asked.problems].map((sentence): Problem => {
+      const [text = '', ...remedy] = sentence.split(/; |: (?=set |change )/);
+      const look = 'look at the dashboard of its machine';
+      return { text, remedy: remedy.join('; ') || look, place: 'agents' };
     });
     // Agents of one machine report each other, too.
     const theirs = answers.map(([id, one]): typeof one => {
