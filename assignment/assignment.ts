@@ -6,8 +6,8 @@ export interface RingMember {
   /** Unique in the cluster; ties are broken by its UTF-16 code units. */
   readonly id: string;
   /**
-   * Weight: an agent with 2 gets about twice the hosts of an agent with 1. On the ring, an agent with
-   * 0 is last in all lists.
+   * Weight: an agent with 2 gets about twice the hosts of an agent with 1. An agent with 0 is drained:
+   * it is last in all lists, so it owns no host, and is a backup only if there are too few others.
    */
   readonly capacity: number;
 }
@@ -19,6 +19,29 @@ export function sortedMembers(members: readonly RingMember[]): readonly RingMemb
     if (sorted[i]!.id === sorted[i - 1]!.id) throw new Error(`two agents named ${sorted[i]!.id}`);
   }
   return sorted;
+}
+
+/** The agents that take hosts, and the drained ones. */
+export function drainedApart(members: readonly RingMember[]): {
+  readonly others: readonly RingMember[];
+  /** As if they had a capacity of 1. */
+  readonly drained: readonly RingMember[];
+} {
+  const drained = members.filter(({ capacity }) => capacity === 0);
+  if (drained.length === 0) return { others: members, drained };
+  const others = members.filter(({ capacity }) => capacity !== 0);
+  return { others, drained: drained.map(({ id }) => ({ id, capacity: 1 })) };
+}
+
+/** The list with drained agents at its end; if no agent takes hosts, it is empty. */
+export function withDrained(
+  order: readonly string[],
+  drained: Assignment | null,
+  host: string,
+  count: number,
+): readonly string[] {
+  if (!drained || order.length === 0 || order.length >= count) return order;
+  return [...order, ...drained.order(host, count - order.length)];
 }
 
 /** SHA-256 of the UTF-8 bytes of `text`: 32 bytes. Injected, so that this folder stays pure. */

@@ -38,16 +38,17 @@ export function keyOf(host: string, sha1: Sha1): Key {
 
 /**
  * The identifiers of an agent: the SHA-1 of `id/0`, `id/1` and so on. A higher capacity only adds
- * identifiers, so the agent gains hosts and loses none.
+ * identifiers, so the agent gains hosts and loses none. A drained agent has those of capacity 1: it
+ * keeps its place among the agents, and its hosts go to agents that it knows.
  */
 export function identifiersOf({ id, capacity }: RingMember, options: KademliaOptions): Key[] {
   const count = identifierCount(capacity, options.ids);
   return Array.from({ length: count }, (_, i) => keyOf(`${id}/${i}`, options.sha1));
 }
 
-/** max(1, round(capacity × ids)), halves rounded up. Throws a RangeError for NaN. */
+/** max(1, round(capacity × ids)), halves rounded up; drained: `ids`. Throws a RangeError for NaN. */
 function identifierCount(capacity: number, ids: number): number {
-  const count = Math.round(capacity * ids);
+  const count = Math.round((capacity === 0 ? 1 : capacity) * ids);
   if (Number.isNaN(count)) throw new RangeError(`invalid capacity or ids: ${capacity}, ${ids}`);
   return Math.min(identifiersPerAgentMax, Math.max(1, count));
 }

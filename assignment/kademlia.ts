@@ -7,9 +7,11 @@
 import {
   type Arc,
   type Assignment,
+  drainedApart,
   type RingMember,
   sharesOf,
   sortedMembers,
+  withDrained,
 } from './assignment.ts';
 import {
   bitAt,
@@ -42,7 +44,10 @@ export type TrieNode =
 
 /** Immutable, except for its cache. */
 export class Kademlia implements Assignment {
+  /** Of the agents that take hosts. */
   readonly #leaves: Leaves;
+  /** Null: no agent is drained. */
+  readonly #drained: Kademlia | null;
   readonly #sha1: Sha1;
   readonly #recent = new RecentOrders();
 
@@ -53,7 +58,9 @@ export class Kademlia implements Assignment {
    */
   constructor(members: readonly RingMember[], options: KademliaOptions) {
     const known = options instanceof KnownIdentifiers ? options : new KnownIdentifiers(options);
-    this.#leaves = leavesOf(members, known);
+    const { others, drained } = drainedApart(members);
+    this.#leaves = leavesOf(others, known);
+    this.#drained = drained.length === 0 ? null : new Kademlia(drained, known);
     this.#sha1 = options.sha1;
   }
 
@@ -61,10 +68,11 @@ export class Kademlia implements Assignment {
     return this.#recent.first(host, 1, this.#nearest)[0];
   }
 
-  order(host: string, count = this.#leaves.names.length): readonly string[] {
+  order(host: string, count = Infinity): readonly string[] {
     const wanted = Math.max(0, Math.min(count, this.#leaves.names.length));
     const order = this.#recent.first(host, wanted, this.#nearest);
-    return order.length === wanted ? order : order.slice(0, wanted);
+    const placed = order.length === wanted ? order : order.slice(0, wanted);
+    return withDrained(placed, this.#drained, host, count);
   }
 
   /**
@@ -72,7 +80,8 @@ export class Kademlia implements Assignment {
    * an identifier has more than 52 forks above it, which does not happen by chance.
    */
   shares(): Map<string, number> {
-    return sharesOf(this.#leaves.names, this.arcs());
+    const drained = this.#drained ? this.#drained.#leaves.names : [];
+    return sharesOf([...this.#leaves.names, ...drained], this.arcs());
   }
 
   /** The parts of the key space in the order of the identifiers that own them. */

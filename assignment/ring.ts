@@ -1,11 +1,16 @@
 // Consistent hashing as in UbiCrawler. Each agent has many points on a circle, and each host has one
 // place. The agent with the nearest point, in either direction, owns the host. Adding or removing
-// an agent does not move the points of the others, which gives contravariance.
-//
-// An agent of capacity 0 has no points. It is at the end of all lists, so it owns no host, and is a
-// backup only if there are too few others. If all agents have capacity 0, all lists are empty.
+// an agent does not move the points of the others, which gives contravariance. A drained agent has no
+// points. If all agents are drained, all lists are empty.
 
-import { type Arc, type Assignment, type RingMember, sharesOf } from './assignment.ts';
+import {
+  type Arc,
+  type Assignment,
+  drainedApart,
+  type RingMember,
+  sharesOf,
+  withDrained,
+} from './assignment.ts';
 import { buildCircle, type Circle, firstAtOrAfter } from './circle.ts';
 import { RecentOrders } from './recent-orders.ts';
 import { type RingOptions, wordAt } from './ring-points.ts';
@@ -16,18 +21,17 @@ const circumference = 2 ** 64;
 /** Immutable, except for its cache. */
 export class Ring implements Assignment {
   readonly #circle: Circle;
-  /** The agents of capacity 0, as if it were 1; null: there are none. */
-  readonly #last: Ring | null;
+  /** Null: no agent is drained. */
+  readonly #drained: Ring | null;
   readonly #options: RingOptions;
   readonly #recent = new RecentOrders();
 
   /** The parameters and errors are those of `buildCircle`. */
   constructor(members: readonly RingMember[], options: RingOptions) {
     this.#options = options;
-    const last = members.filter(({ capacity }) => capacity === 0);
-    const others = last.length === 0 ? members : members.filter((member) => !last.includes(member));
+    const { others, drained } = drainedApart(members);
     this.#circle = buildCircle(others, options);
-    this.#last = last.length === 0 ? null : new Ring(last.map(withPoints), options);
+    this.#drained = drained.length === 0 ? null : new Ring(drained, options);
   }
 
   owner(host: string): string | undefined {
@@ -35,9 +39,7 @@ export class Ring implements Assignment {
   }
 
   order(host: string, count = Infinity): readonly string[] {
-    const placed = this.#placed(host, count);
-    if (!this.#last || placed.length === 0 || placed.length >= count) return placed;
-    return [...placed, ...this.#last.order(host, count - placed.length)];
+    return withDrained(this.#placed(host, count), this.#drained, host, count);
   }
 
   #placed(host: string, count: number): readonly string[] {
@@ -85,7 +87,7 @@ export class Ring implements Assignment {
 
   /** All agents, those without points last. */
   get #ids(): readonly string[] {
-    return [...this.#circle.ids, ...(this.#last ? this.#last.#circle.ids : [])];
+    return [...this.#circle.ids, ...(this.#drained ? this.#drained.#circle.ids : [])];
   }
 
   readonly #nearest = (host: string, count: number): string[] => {
@@ -94,10 +96,6 @@ export class Ring implements Assignment {
     // A search for more agents than there are would visit every point.
     return nearestAgents(this.#circle, place, Math.min(count, ids.length)).map((n) => ids[n]!);
   };
-}
-
-function withPoints({ id }: RingMember): RingMember {
-  return { id, capacity: 1 };
 }
 
 /**

@@ -45,5 +45,6 @@ export function placementOf(cluster: Cluster, members: readonly RingMember[]): P
 export function placesOf(cluster: Cluster, members: readonly RingMember[]): Map<string, number> {
   if (cluster.overlay === 'ring') return new Ring(members, ringPointsOf(cluster)).pointCounts();
   const known = new KnownIdentifiers({ sha1, ids: cluster.kademlia.ids });
-  return new Map(members.map((member) => [member.id, known.of(member).length]));
+  const countOf = (member: RingMember) => (member.capacity === 0 ? 0 : known.of(member).length);
+  return new Map(members.map((member) => [member.id, countOf(member)]));
 }

@@ -217,3 +217,24 @@ test('kademlia: over many clusters the mean share of an agent follows its capaci
     assert.ok(deviation < deviationMax(clusterCount), `${capacities[i]}: ${mean}`);
   });
 });
+
+test('kademlia: drained agents are last in all lists, and removing them moves nothing', () => {
+  const drained = fc.uniqueArray(fc.integer({ min: 0, max: 8 }), { maxLength: 8 });
+  fc.assert(
+    fc.property(members, options, drained, (of, given, which) => {
+      const mixed = of.map((one, i) => (which.includes(i) ? { ...one, capacity: 0 } : one));
+      const placed = mixed.filter(({ capacity }) => capacity > 0);
+      const [all, some] = [new Kademlia(mixed, given), new Kademlia(placed, given)];
+      for (const host of hosts.slice(0, 20)) {
+        assert.equal(all.owner(host), some.owner(host));
+        const order = all.order(host);
+        assert.deepEqual(order.slice(0, placed.length), some.order(host));
+        assert.equal(new Set(order).size, placed.length === 0 ? 0 : of.length);
+        assert.deepEqual(all.order(host, 2), order.slice(0, 2));
+      }
+      for (const { id, capacity } of mixed) {
+        if (capacity === 0) assert.equal(all.shares().get(id), 0);
+      }
+    }),
+  );
+});
