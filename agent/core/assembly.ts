@@ -111,8 +111,7 @@ type VisitsCalls = Pick<
 
 export function assemble(given: CoreParts, hooks: CoreHooks) {
   const directives = new Directives({ ...given.settings, store: given.directives });
-  const mayDrain = given.overlay?.isPartial !== true;
-  const directed = new DirectedSettings(given.settings, directives, mayDrain);
+  const directed = new DirectedSettings(given.settings, directives);
   const parts = { ...given, settings: directed.settings };
   const calls: VisitsCalls = {
     schedule: (host) => visits.schedule(host),

@@ -29,8 +29,10 @@ import {
   distanceTo,
   hexOf,
   type IdentifiersOf,
+  isDrained,
   keyOfName,
   namesFor,
+  nearestOf,
   type Prefix,
   prefixOf,
 } from './routing/contact.ts';
@@ -130,8 +132,9 @@ export class KademliaOverlay implements Overlay {
 
   #newHood(): Neighbourhood {
     const { neighbourhood, backups } = this.#s;
+    const drained = isDrained(this.#self);
     return new Neighbourhood(
-      { id: this.#self.id, identifiers: this.#mine },
+      { id: this.#self.id, identifiers: this.#mine, drained },
       { size: neighbourhood, decides: backups + 2 },
       { hasIn: (region) => this.#hasContactIn(region) },
     );
@@ -343,11 +346,7 @@ export class KademliaOverlay implements Overlay {
     const all = new Map(closest.map((card) => [card.id, card]));
     for (const { card } of this.#known.values()) all.set(card.id, card);
     all.delete(except);
-    return [...all.values()]
-      .map((contact) => ({ contact, distance: distanceTo(key, identifiersOf(contact)) }))
-      .sort((a, b) => (a.distance < b.distance ? -1 : 1))
-      .slice(0, bucketSize)
-      .map(({ contact }) => contact);
+    return nearestOf(key, [...all.values()], identifiersOf).slice(0, bucketSize);
   }
 
   meet(card: MemberCard, now: Instant, via?: MemberCard): boolean {
@@ -393,7 +392,7 @@ export class KademliaOverlay implements Overlay {
     let nearest = found;
     let distance = distanceTo(key, found ? this.#s.identifiersOf(found) : []);
     for (const { member, card, identifiers } of this.#known.values()) {
-      if (isOwner && member.leaving) continue;
+      if (isDrained(card) || (isOwner && member.leaving)) continue;
       const ofMember = distanceTo(key, identifiers);
       if (ofMember < distance) [nearest, distance] = [card, ofMember];
     }
@@ -490,6 +489,6 @@ export class KademliaOverlay implements Overlay {
 
   /** The preference lists over the placed agents, as far as they are known now. */
   placement(placed: readonly RingMember[]): Assignment {
-    return new KnownLists(this.#hood.places(), new Set(placed.map(({ id }) => id)), this.#s.sha1);
+    return new KnownLists(this.#hood.places(), placed, this.#s.sha1);
   }
 }

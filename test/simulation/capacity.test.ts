@@ -9,6 +9,9 @@ import { type Cluster, SUSPECT_MS } from './cluster.ts';
 import { give, type What } from './orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3'];
+const NINE = Array.from({ length: 9 }, (_, i) => `a${i + 1}`);
+/** All views are partial. */
+const kademlia = { contacts: ['a1', 'a2'], ids: 1, neighbourhood: 4, bucketSize: 4 };
 const drain = (host: string, value: number | null = 1): What => ({ kind: 'drain', host, value });
 const capacity = (host: string, value: number | null): What => ({ kind: 'capacity', host, value });
 
@@ -77,18 +80,14 @@ describe('the capacity of a running agent', () => {
     assert.deepEqual(twice(c.log), []);
   });
 
-  it('capacity: changes in a partial view, too, where drain is refused', () => {
-    const ids = Array.from({ length: 9 }, (_, i) => `a${i + 1}`);
-    const kademlia = { contacts: ['a1', 'a2'], ids: 1, neighbourhood: 4, bucketSize: 4 };
-    const c = crawling(ids, { kademlia });
-    c.runUntil('all have joined', () => ids.every((id) => c.snapshot(id).joined));
+  it('capacity: changes in a partial view, too', () => {
+    const c = crawling(NINE, { kademlia });
+    c.runUntil('all have joined', () => NINE.every((id) => c.snapshot(id).joined));
     const before = ownedBy(c, 'a3');
     give(c, 'a9', capacity('a3', 6));
     untilSettled(c, (id) => id !== 'a3' || c.snapshot(id).capacity === 6);
     const between = ownedBy(c, 'a3');
     assert.ok(between > before, `${before} and then ${between} hosts`);
-    const [told] = give(c, 'a9', drain('a3'));
-    assert.ok(told && !told.ok && /drain is not available/.test(told.why));
     give(c, 'a1', capacity('a3', null));
     untilSettled(c, (id) => c.snapshot(id).capacity === 1);
     assert.ok(ownedBy(c, 'a3') < between);
@@ -180,5 +179,46 @@ describe('a drained agent', () => {
     c.runToEnd();
     assert.equal(c.fetched().size, 1200);
     assert.deepEqual(c.impolite(), []);
+  });
+
+  it('drain: in partial views hosts move away, also from several agents at once, and back', () => {
+    const c = crawling(NINE, { kademlia, delayMs: 300 });
+    c.runUntil('all have joined', () => NINE.every((id) => c.snapshot(id).joined));
+    // The agent that is asked does not know all others.
+    const drained = ['a1', 'a3', 'a4', 'a7'];
+    const [first, ...others] = drained as [string, ...string[]];
+    for (const id of drained) assert.equal(give(c, 'a9', drain(id))[0]?.ok, true);
+    untilSettled(c, (id) => !drained.includes(id) || c.snapshot(id).capacity === 0);
+    for (const id of drained) assert.equal(ownedBy(c, id), 0);
+    const since = c.now;
+    c.kill(first);
+    c.run(3 * SUSPECT_MS);
+    give(c, 'a9', drain(first, null));
+    c.start(first);
+    untilSettled(c, (id) => c.snapshot(id).capacity === (others.includes(id) ? 0 : 1));
+    assert.ok(ownedBy(c, first) > 0);
+    assert.ok(c.log.every(({ by, start }) => start <= since || !others.includes(by)));
+    c.runToEnd(200_000);
+    assert.deepEqual(new Set(endCodes(c)), new Set([0]));
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(twice(c.log), []);
+    assert.deepEqual(c.impolite(), []);
+  });
+
+  it('drain: of the last agent that takes hosts is refused in a partial view, too', () => {
+    const c = crawling(NINE, { kademlia, delayMs: 300 });
+    c.runUntil('all have joined', () => NINE.every((id) => c.snapshot(id).joined));
+    const [last, ...others] = NINE as [string, ...string[]];
+    for (const id of others) {
+      assert.equal(give(c, 'a9', drain(id))[0]?.ok, true);
+      untilSettled(c, (one) => one !== id || c.snapshot(id).capacity === 0);
+    }
+    for (const by of NINE) {
+      const [told] = give(c, by, drain(last));
+      assert.ok(told && !told.ok && /a1 is the last agent that takes hosts/.test(told.why), by);
+    }
+    c.runToEnd(200_000);
+    assert.equal(c.fetched().size, 1200);
+    assert.deepEqual(twice(c.log), []);
   });
 });

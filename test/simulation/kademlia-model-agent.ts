@@ -55,6 +55,8 @@ export interface ModelOptions {
   readonly joins: number;
   /** Largest number of agents that crash at once. */
   readonly crashes: number;
+  /** Share of the agents that take no hosts. */
+  readonly drained: number;
   /** Agents that a look-up finds: as few as one, because look-ups need not be right. */
   readonly found: number;
   /** An agent that is silent for so long counts as crashed. It must not happen by loss alone. */
@@ -67,6 +69,7 @@ export interface ModelOptions {
 export interface Card {
   readonly id: string;
   readonly identifiers: readonly Key[];
+  readonly drained: boolean;
   /** The numbers of its identifiers in the model's table of common prefixes. */
   readonly numbers: readonly number[];
 }
@@ -179,14 +182,15 @@ export class ModelAgent {
 
   /** Keeps a contact if the region beside a path has room for it. */
   note(card: Card): void {
-    if (card.id === this.card.id || this.contacts.has(card.id)) return;
+    if (card.drained || card.id === this.card.id || this.contacts.has(card.id)) return;
     if (this.#hasRoom(card)) this.contacts.set(card.id, card);
   }
 
   /** Another agent knows a contact, which may have crashed since. */
   #hearOf(card: Card, now: number): void {
     const { id } = card;
-    if (id === this.card.id || this.contacts.has(id) || this.#pinged.has(id)) return;
+    if (card.drained || id === this.card.id) return;
+    if (this.contacts.has(id) || this.#pinged.has(id)) return;
     if (!this.hood.has(id) && this.#hasRoom(card)) this.#pinged.set(id, { card, since: now });
   }
 

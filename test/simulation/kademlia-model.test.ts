@@ -8,6 +8,12 @@ test('kademlia model: while agents join, leave and crash, no two decide to own t
   }
 });
 
+test('kademlia model: the same with drained agents, which own nothing', () => {
+  for (const seed of [1, 2, 3]) {
+    assert.deepEqual(runModel({ ...calm, seed, drained: 0.4 }).problems, [], `seed ${seed}`);
+  }
+});
+
 test('kademlia model: agents know only some of the others, and each has the right ones', () => {
   const model = runModel({ ...calm, seed: 6, agents: 30, joins: 6, events: 0 });
   assert.deepEqual(model.problems, []);

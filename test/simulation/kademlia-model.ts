@@ -23,6 +23,8 @@ const STEP_MS = 10;
 class Model implements World {
   readonly options: ModelOptions;
   readonly random: Random;
+  /** Has its own source, so that other runs do not change. */
+  readonly #draining: Random;
   readonly common: number[][] = [];
   readonly problems: string[] = [];
   readonly #agents = new Map<string, ModelAgent>();
@@ -42,6 +44,7 @@ class Model implements World {
   constructor(options: ModelOptions) {
     this.options = options;
     this.random = new Random(options.seed);
+    this.#draining = new Random(options.seed * 7 + 3);
     this.#hosts = Array.from({ length: 60 }, (_, i) => keyOf(`h${options.seed}-${i}`, sha1));
   }
 
@@ -78,7 +81,8 @@ class Model implements World {
     const contact = this.random.pick(pool);
     agent.note(contact.card);
     for (const card of this.#lookUp(agent, contact)) agent.note(card);
-    for (const card of agent.contacts.values()) {
+    // A drained agent is no contact.
+    for (const card of new Set([contact.card, ...agent.contacts.values()])) {
       if (agent.hood.named(card.id, card.identifiers)) {
         agent.named.set(card.id, { card, since: this.#now });
       }
@@ -94,7 +98,15 @@ class Model implements World {
       for (const [i, level] of row.entries()) this.common[i]?.push(level);
       return this.common.push(row) - 1;
     });
-    return { id, identifiers, numbers };
+    const drained = this.#draining.chance(this.options.drained);
+    return { id, identifiers, numbers, drained };
+  }
+
+  /** A preference list: drained agents are last in it, and own nothing. */
+  #listed(order: readonly string[]): string[] {
+    const isDrained = (id: string) => this.#agents.get(id)!.card.drained;
+    const takers = order.filter((id) => !isDrained(id));
+    return takers.length === 0 ? [] : [...takers, ...order.filter(isDrained)];
   }
 
   /** Stands for the look-ups of its own identifiers: contacts near each, found through contacts. */
@@ -104,7 +116,9 @@ class Model implements World {
       const seen = new Map([[contact.card.id, contact.card]]);
       const asked = new Set<string>();
       for (;;) {
-        const near = nearestTo(key, seen.values()).slice(0, this.options.found);
+        const takers = [...seen.values()].filter(({ drained }) => !drained);
+        const near = nearestTo(key, takers.length > 0 ? takers : seen.values());
+        near.splice(this.options.found);
         const next = near.find(({ id }) => !asked.has(id));
         if (!next) {
           for (const card of near) found.set(card.id, card);
@@ -147,7 +161,7 @@ class Model implements World {
     const places = hood.places();
     for (const [i, host] of this.#hosts.entries()) {
       const place = hood.joined ? places.of(host) : null;
-      if (place?.kind === 'known') lists.set(i, place.order);
+      if (place?.kind === 'known') lists.set(i, this.#listed(place.order));
     }
     this.#lists.set(card.id, { state, lists });
     return lists;
@@ -187,7 +201,8 @@ class Model implements World {
   /** The joined agent that is nearest to a host, except its owner. */
   #followerOf(owner: string, host: number): string {
     const others = this.joined.filter(({ card }) => card.id !== owner).map(({ card }) => card);
-    return nearestTo(this.#hosts[host]!, others)[0]?.id ?? '';
+    const takers = others.filter(({ drained }) => !drained);
+    return nearestTo(this.#hosts[host]!, takers.length > 0 ? takers : others)[0]?.id ?? '';
   }
 
   /** After a quiet time the nearest agent decides for each host, and knows the next ones. */
@@ -200,12 +215,11 @@ class Model implements World {
     const places = new Map(live.map(({ card, hood }) => [card.id, hood.places()]));
     const cards = live.map(({ card }) => card);
     for (const [i, host] of this.#hosts.entries()) {
-      const truth = nearestTo(host, cards)
-        .slice(0, decides)
-        .map(({ id }) => id);
+      const truth = this.#listed(nearestTo(host, cards).map(({ id }) => id)).slice(0, decides);
       for (const id of truth) {
         const place = places.get(id)!.of(host);
-        const order = place.kind === 'known' ? place.order.slice(0, decides) : [place.kind];
+        const isKnown = place.kind === 'known';
+        const order = isKnown ? this.#listed(place.order).slice(0, decides) : [place.kind];
         if (order.join() === truth.join()) continue;
         this.#report(`${id} has ${order.join()} for host ${i}, not ${truth.join()}`);
       }
@@ -231,7 +245,7 @@ function nearestTo(key: Key, cards: Iterable<Card>): Card[] {
 
 /** A small cluster in which agents come and go. */
 export const calm: Omit<ModelOptions, 'seed'> = {
-  ...{ agents: 12, ids: 1, size: 5, backups: 2, loss: 0.1, found: 1 },
+  ...{ agents: 12, ids: 1, size: 5, backups: 2, loss: 0.1, drained: 0, found: 1 },
   ...{ events: 8, joins: 3, crashes: 2, suspectMs: 1000, patienceMs: 1000 },
 };
 

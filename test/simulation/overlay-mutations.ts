@@ -55,6 +55,14 @@ export const OVERLAY_REMOVALS = {
     }),
     replaceRead(Hearsay.prototype, 'size', () => 0),
   ],
+  /** Drained members count as if they took hosts. */
+  'drained-uncounted': () => [
+    replace(Neighbourhood.prototype, 'put', (was) => {
+      return function (this: Neighbourhood, neighbour) {
+        was.call(this, { ...neighbour, drained: false });
+      };
+    }),
+  ],
   // ---- rule 2
   /** A subtree beside a region counts as occupied by contacts that do not run any more. */
   'contacts-pinged': () => [replace(Neighbourhood.prototype, 'unwatched', () => function* () {})],

@@ -1,6 +1,6 @@
 // Directives about single agents in the swarm (kind `shares`), given to random agents under faults:
-// the capacity of an agent, the number of its threads, and on the ring that it is drained. They have
-// their own random source, so that no other plan changes. Also a schedule of two agents.
+// the capacity of an agent, the number of its threads, and that it is drained. They have their own
+// random source, so that no other plan changes. Also a schedule of two agents.
 
 import type { AgentId, Directive } from '../../agent/core/protocol/messages.ts';
 import { missing } from '../checkers/coverage.ts';
@@ -16,18 +16,28 @@ export function planShares(plan: Plan, seed: number): void {
   const random = new Random(seed * 314_159 + 11);
   const drained = random.pick(plan.ids);
   for (let i = random.whole(1, 6); i > 0; i--) {
-    const what = drawDirective(random, plan.ids, plan.cluster.isPartial ? null : drained);
-    const by = random.pick(plan.ids);
-    plan.cluster.at(EPOCH + random.between(300, SPAN_MS * 1.1), () => {
-      if (!anyEnded(plan) && isUp(plan, by)) give(plan, by, what);
-    });
+    const what = drawDirective(random, plan.ids, drained);
+    giveLater(plan, random, what);
+  }
+  // So that some regions of a partial view have more drained agents than others.
+  const crowd = new Random(seed * 223_606_797 + 19);
+  if (!plan.isWide || crowd.chance(0.5)) return;
+  for (const host of plan.ids.filter(() => crowd.chance(0.4))) {
+    giveLater(plan, crowd, { kind: 'drain', host, value: 1 });
   }
 }
 
-/** @param drained - an agent that is drained more often than others; null: none may be */
-function drawDirective(random: Random, ids: readonly AgentId[], drained: AgentId | null): What {
+function giveLater(plan: Plan, random: Random, what: What): void {
+  const by = random.pick(plan.ids);
+  plan.cluster.at(EPOCH + random.between(300, SPAN_MS * 1.1), () => {
+    if (!anyEnded(plan) && isUp(plan, by)) give(plan, by, what);
+  });
+}
+
+/** @param drained - an agent that is drained more often than others */
+function drawDirective(random: Random, ids: readonly AgentId[], drained: AgentId): What {
   const host = random.pick(ids);
-  if (drained !== null && random.chance(0.5)) {
+  if (random.chance(0.5)) {
     const isBack = random.chance(0.3);
     return {
       kind: 'drain',

@@ -178,6 +178,12 @@ export class View {
     return this.owner(host) ?? this.assignment().nearest?.(host);
   }
 
+  /** Whether the owner of the host, and so its backups, may be outside the view. */
+  mayBeElsewhere(host: Host): boolean {
+    if (this.owner(host) !== undefined || !this.assignment().nearest) return false;
+    return this.#placing || this.#members.values().some(({ leaving }) => !leaving);
+  }
+
   /** Whether an agent takes hosts: one that does not leave and is not drained. */
   get hasOwners(): boolean {
     const isPlaced = ({ leaving, card }: Member) => !leaving && card.capacity > 0;

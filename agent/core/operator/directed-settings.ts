@@ -10,17 +10,13 @@ export class DirectedSettings {
   readonly settings: CoreSettings;
   readonly #given: CoreSettings;
   readonly #directives: Pick<Directives, 'threads' | 'capacity' | 'drains'>;
-  readonly #mayDrain: boolean;
 
-  /** @param mayDrain - whether an agent without a place can take part */
   constructor(
     settings: CoreSettings,
     directives: Pick<Directives, 'threads' | 'capacity' | 'drains'>,
-    mayDrain: boolean,
   ) {
     this.#given = settings;
     this.#directives = directives;
-    this.#mayDrain = mayDrain;
     this.#current = this.directed;
     this.settings = this.#live(settings);
   }
@@ -33,7 +29,7 @@ export class DirectedSettings {
   /** The capacity that this agent must have; 0: it is drained. */
   get directed(): number {
     const { id, capacity } = this.#given;
-    if (this.#mayDrain && this.#directives.drains(id)) return 0;
+    if (this.#directives.drains(id)) return 0;
     return this.#directives.capacity ?? capacity;
   }
 

@@ -118,12 +118,10 @@ export class Operator {
   #objectionTo({ kind, host, value }: Pick<Directive, 'kind' | 'host' | 'value'>): string | null {
     const { settings, view, whereabouts } = this.#p;
     if (!isOfAgents({ kind }) || host === '*') return null;
-    if (whereabouts.isPartial) {
-      const why = 'an agent that knows only its neighbours needs a place among them to find hosts';
-      return kind === 'drain' ? `drain is not available with this overlay: ${why}` : null;
-    }
-    const isKnown = view.has(host) || settings.configured.some(({ id }) => id === host);
-    if (!isKnown && host !== view.me) return `no agent has the identifier ${host}`;
+    const isListed = view.has(host) || settings.configured.some(({ id }) => id === host);
+    const mayExist = isListed || host === view.me || whereabouts.isPartial;
+    if (!mayExist) return `no agent has the identifier ${host}`;
+    // A partial view has agents that take hosts, if there are any (docs/OVERLAY.md).
     if (kind !== 'drain' || value === null || this.#hasOwnersWithout(host)) return null;
     return `${host} is the last agent that takes hosts: undrain or start another one first`;
   }

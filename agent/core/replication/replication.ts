@@ -153,7 +153,7 @@ export class Replication {
   isSafe(host: Host, n: number): boolean {
     const { settings, view } = this.#p;
     if (settings.backups === 0) return true;
-    if (view.owner(host) === undefined && view.probableOwner(host) !== undefined) return false;
+    if (view.mayBeElsewhere(host)) return false;
     return this.targets(host).every((id) => this.#markOf(host, id) >= n);
   }
 

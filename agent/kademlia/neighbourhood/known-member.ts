@@ -3,6 +3,7 @@
 import type { Key } from '../../../assignment/identifiers.ts';
 import type { Watched } from '../../core/membership/overlay.ts';
 import type { AgentId, MemberCard } from '../../core/protocol/messages.ts';
+import { isDrained } from '../routing/contact.ts';
 import type { Neighbour } from './known-places.ts';
 
 /** A member, as its last heartbeat described it. */
@@ -20,6 +21,7 @@ export interface Known {
 }
 
 export function neighbourOf(id: AgentId, joined: boolean, known: Known): Neighbour {
-  const { identifiers, regions, complete } = known;
-  return { id, identifiers, joined, regions: [...regions], complete: [...complete] };
+  const { card, identifiers, regions, complete } = known;
+  const drained = isDrained(card);
+  return { id, identifiers, joined, drained, regions: [...regions], complete: [...complete] };
 }

@@ -12,6 +12,8 @@ export interface Neighbour {
   readonly id: NeighbourId;
   readonly identifiers: readonly Key[];
   readonly joined: boolean;
+  /** It takes no hosts: the others decide as if it were not there. */
+  readonly drained: boolean;
   /** For each of its identifiers, the length of the region that it watches; absent: unknown. */
   readonly regions: readonly number[];
   /** The same for the region that it knows completely. */
@@ -20,7 +22,10 @@ export interface Neighbour {
 
 /** What an agent knows of the preference list of a host. */
 export type Place =
-  /** The first agents of the list, exactly: at least as many as decide, or all agents. */
+  /**
+   * The first agents of the list, exactly: at least as many as decide, or all agents. Drained members
+   * are also in it, at their distance.
+   */
   | { readonly kind: 'known'; readonly order: readonly NeighbourId[] }
   /** Another agent must be asked. */
   | { readonly kind: 'elsewhere' }
@@ -56,10 +61,10 @@ type Way =
   | { readonly kind: 'doubtful' };
 
 export interface PlacesParts {
-  readonly me: { readonly id: NeighbourId; readonly joined: boolean };
+  readonly me: Pick<Neighbour, 'id' | 'joined' | 'drained'>;
   readonly paths: readonly KnownPath[];
   readonly members: readonly Placed[];
-  /** Joined agents of a region with which this agent still decides. */
+  /** Agents of a region that count, with which this agent still decides. */
   readonly decides: number;
 }
 
@@ -80,8 +85,8 @@ export class Places {
       if (way.kind !== 'inside') continue;
       const inside = members.filter(({ depths }) => depths[index]! >= path.length);
       const all = new Set([...way.before, ...inside.map(({ neighbour }) => neighbour)]);
-      const joined = [...all].filter((one) => one.joined).length + (me.joined ? 1 : 0);
-      if (path.length > 0 && joined < decides) return { kind: 'unsure' };
+      const counted = [...all, me].filter(counts).length;
+      if (path.length > 0 && counted < decides) return { kind: 'unsure' };
       return { kind: 'known', order: this.#orderOf([...all], host) };
     }
     return { kind: isUnsure ? 'unsure' : 'elsewhere' };
@@ -144,17 +149,21 @@ export class Places {
   }
 }
 
+/** Whether the agent counts for the size of a region. */
+export function counts({ joined, drained }: Pick<Neighbour, 'joined' | 'drained'>): boolean {
+  return joined && !drained;
+}
+
 /** Whether a neighbour beside the path knows all agents there and on the path. */
-export function seesFew({ joined, identifiers, complete }: Neighbour, key: Key, level: number) {
-  return (
-    joined &&
-    identifiers.some((one, i) => complete[i]! <= level && commonPrefix(one, key) === level)
-  );
+export function seesFew(neighbour: Neighbour, key: Key, level: number): boolean {
+  const { identifiers, complete } = neighbour;
+  if (!counts(neighbour)) return false;
+  return identifiers.some((one, i) => complete[i]! <= level && commonPrefix(one, key) === level);
 }
 
 /** Whether a neighbour beside the path knows so many there that it does not watch the path. */
-export function seesMany({ joined, identifiers, regions }: Neighbour, key: Key, level: number) {
-  return (
-    joined && identifiers.some((one, i) => regions[i]! > level && commonPrefix(one, key) === level)
-  );
+export function seesMany(neighbour: Neighbour, key: Key, level: number): boolean {
+  const { identifiers, regions } = neighbour;
+  if (!counts(neighbour)) return false;
+  return identifiers.some((one, i) => regions[i]! > level && commonPrefix(one, key) === level);
 }

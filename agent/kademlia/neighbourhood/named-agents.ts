@@ -2,7 +2,13 @@
 // are greeted, to become members. Others are pinged, to become contacts.
 
 import type { Key } from '../../../assignment/identifiers.ts';
-import { type Contact, hasAny, type IdentifiersOf, type Prefix } from '../routing/contact.ts';
+import {
+  type Contact,
+  hasAny,
+  type IdentifiersOf,
+  isDrained,
+  type Prefix,
+} from '../routing/contact.ts';
 import { Hearsay } from '../routing/hearsay.ts';
 import type { Neighbourhood } from './neighbourhood.ts';
 
@@ -68,6 +74,7 @@ export class NamedAgents {
   /** An agent outside the regions was named. */
   pingLater(contact: Contact, now: number): void {
     const { isKnown, hasRoomFor, identifiersOf } = this.#p;
+    if (isDrained(contact)) return;
     if (isKnown(contact.id) || !hasRoomFor(identifiersOf(contact))) return;
     this.#toPing.add(contact, now);
   }

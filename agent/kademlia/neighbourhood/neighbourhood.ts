@@ -3,7 +3,7 @@
 // every member. A region is as small as possible with `size` joined members, so the state does not
 // grow with the cluster. For each level above the region this agent knows whether the subtree beside
 // its path is empty. From both it follows for which hosts the first members of the preference list
-// are all known here.
+// are all known here. Drained agents do not count for all that: they are only members of the others.
 
 import { commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
 import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from '../routing/contact.ts';
@@ -11,6 +11,7 @@ import { IdentifierIndex } from '../routing/identifier-index.ts';
 import type { LedPath } from '../tree/duties.ts';
 import {
   type Beside,
+  counts,
   type Neighbour,
   type NeighbourId,
   type Placed,
@@ -20,13 +21,13 @@ import {
 } from './known-places.ts';
 
 export interface NeighbourhoodSettings {
-  /** Joined members of a region at least, unless the whole cluster has fewer: m in the protocol. */
+  /** Members of a region that count, at least, unless the cluster has fewer: m in the protocol. */
   readonly size: number;
-  /** Joined members of a region with which this agent still decides: `backups + 2`. */
+  /** Members of a region that count, with which this agent still decides: `backups + 2`. */
   readonly decides: number;
 }
 
-/** The agents outside the view of which this agent has heard, e.g. in its routing table. */
+/** The agents outside the view that take hosts and of which this agent has heard. */
 export interface Contacts {
   hasIn(region: Prefix): boolean;
 }
@@ -48,7 +49,7 @@ interface Path {
   readonly key: Key;
   /** The levels at which this agent's other identifiers leave the path. */
   readonly own: ReadonlySet<number>;
-  /** By level: how many members have an identifier in the subtree beside it. */
+  /** By level: how many members that take hosts have an identifier in the subtree beside it. */
   readonly beside: Uint32Array;
   /** Length of the region that is completely known; `KEY_BITS`: only this agent is. */
   complete: number;
@@ -63,6 +64,7 @@ interface Path {
 export class Neighbourhood {
   readonly #me: NeighbourId;
   readonly #mine: readonly Key[];
+  readonly #drained: boolean;
   readonly #settings: NeighbourhoodSettings;
   readonly #contacts: Contacts;
   readonly #members = new Map<NeighbourId, Placed>();
@@ -76,16 +78,18 @@ export class Neighbourhood {
   changes = 0;
 
   constructor(
-    me: { readonly id: NeighbourId; readonly identifiers: readonly Key[] },
+    me: Pick<Neighbour, 'id' | 'identifiers' | 'drained'>,
     settings: NeighbourhoodSettings,
     contacts: Contacts,
   ) {
     this.#me = me.id;
     this.#mine = me.identifiers;
+    this.#drained = me.drained;
+    const others = me.drained ? [] : me.identifiers;
     this.#settings = settings;
     this.#contacts = contacts;
     this.#paths = me.identifiers.map((key, index) => {
-      const own = new Set(me.identifiers.map((other) => commonPrefix(other, key)));
+      const own = new Set(others.map((other) => commonPrefix(other, key)));
       const region = { complete: KEY_BITS, target: 0 };
       const beside = new Uint32Array(KEY_BITS + 1);
       return { index, key, own, beside, ...region, answers: new Map(), empty: new Set<number>() };
@@ -115,6 +119,7 @@ export class Neighbourhood {
     this.#named.delete(neighbour.id);
     if (!known) this.#index.add(neighbour.id, neighbour.identifiers, neighbour.id);
     for (const { index, beside, empty } of this.#paths) {
+      if (neighbour.drained) continue;
       for (const level of levels[index]!) {
         empty.delete(level);
         if (!known) beside[level]!++;
@@ -135,6 +140,7 @@ export class Neighbourhood {
       this.#index.delete(id, member.neighbour.identifiers);
       for (const { index, beside, answers } of this.#paths) {
         answers.delete(id);
+        if (member.neighbour.drained) continue;
         for (const level of member.levels[index]!) beside[level]!--;
       }
     }
@@ -308,9 +314,10 @@ export class Neighbourhood {
     return {
       empty: Array.from({ length: region.length }, (_, level) => {
         const sibling = siblingOf(region.bits, level);
-        const isHere = this.#paths.some(({ key }) => hasAny([key], sibling));
+        const isHere = !this.#drained && this.#paths.some(({ key }) => hasAny([key], sibling));
         if (isHere || this.#contacts.hasIn(sibling)) return false;
-        return !this.#index.hasIn(sibling);
+        const inside = this.#index.within(sibling);
+        return !inside.some((id) => !this.#members.get(id)!.neighbour.drained);
       }),
     };
   }
@@ -327,7 +334,7 @@ export class Neighbourhood {
   /** What is known of the preference lists now. */
   places(): Places {
     return new Places({
-      me: { id: this.#me, joined: this.#joined },
+      me: { id: this.#me, joined: this.#joined, drained: this.#drained },
       paths: this.#paths.map((path) => ({
         key: path.key,
         length: path.complete,
@@ -338,18 +345,24 @@ export class Neighbourhood {
     });
   }
 
-  /** The paths with all agents of their regions, for completion. */
+  /**
+   * The paths with all agents of their regions, for completion. A drained agent leads none. All
+   * drained agents in a subtree are members of its leader: their regions contain it.
+   */
   ledPaths(): LedPath[] {
+    if (this.#drained) return [];
     const places = this.places();
+    const drained = [...this.members()].filter((one) => one.drained).map(({ id }) => id);
     return this.#paths.map((path) => {
       const inside = path.complete === KEY_BITS ? [] : this.#inside(path, path.complete);
       const region = prefixOf(path.key, path.complete);
-      const all = [...inside.flatMap(({ identifiers }) => identifiers), ...this.#mine];
+      const others = inside.filter((one) => !one.drained);
+      const all = [...others.flatMap(({ identifiers }) => identifiers), ...this.#mine];
       return {
         key: path.key,
         length: path.complete,
         identifiers: all.filter((key) => isIn(key, region)),
-        agents: [this.#me, ...inside.map(({ id }) => id)],
+        agents: [this.#me, ...others.map(({ id }) => id), ...drained],
         beside: path.complete === KEY_BITS ? [] : this.#besides(path),
         few: (level) => places.fewBeside(path.index, level)?.map(({ id }) => id) ?? null,
       };
@@ -375,7 +388,7 @@ export class Neighbourhood {
     return this.#hasMemberBeside(path, level) || this.#contacts.hasIn(siblingOf(path.key, level));
   }
 
-  /** Whether this agent or a member has an identifier in the subtree beside the path. */
+  /** Whether this agent or a member occupies the subtree beside the path. */
   #hasMemberBeside({ own, beside }: Path, level: number): boolean {
     return own.has(level) || beside[level]! > 0;
   }
@@ -409,14 +422,14 @@ export class Neighbourhood {
     }
   }
 
-  /** The length of the smallest region around the path with so many joined members. */
+  /** The length of the smallest region around the path with so many members that count. */
   #lengthWith({ index }: Path, count: number): number {
-    const joined: number[] = this.#joined ? [KEY_BITS] : [];
+    const counted: number[] = this.#joined && !this.#drained ? [KEY_BITS] : [];
     for (const { neighbour, depths } of this.#members.values()) {
-      if (neighbour.joined) joined.push(depths[index]!);
+      if (counts(neighbour)) counted.push(depths[index]!);
     }
-    if (joined.length < count) return 0;
-    return joined.sort((a, b) => b - a)[count - 1]!;
+    if (counted.length < count) return 0;
+    return counted.sort((a, b) => b - a)[count - 1]!;
   }
 }
 

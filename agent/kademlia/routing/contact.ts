@@ -35,6 +35,11 @@ export interface Prefix {
   readonly length: number;
 }
 
+/** Whether the agent takes no hosts. Then it is no contact, and no subtree is occupied by it. */
+export function isDrained({ capacity }: Pick<RingMember, 'capacity'>): boolean {
+  return capacity === 0;
+}
+
 /** The first `length` bits of a key. */
 export function prefixOf(key: Key, length: number): Prefix {
   const rest = BigInt(KEY_BITS - length);
@@ -86,12 +91,28 @@ export function distanceTo(key: Key, identifiers: readonly Key[]): Key {
   return nearest;
 }
 
+/** The agents by their distance to the key; drained ones only if there are no others to ask. */
+export function nearestOf<T extends Contact>(
+  key: Key,
+  agents: readonly T[],
+  identifiersOf: IdentifiersOf,
+): T[] {
+  const others = agents.filter((agent) => !isDrained(agent));
+  return (others.length > 0 ? others : agents)
+    .map((agent) => ({ agent, distance: distanceTo(key, identifiersOf(agent)) }))
+    .sort((a, b) => (a.distance < b.distance ? -1 : 1))
+    .map(({ agent }) => agent);
+}
+
 /** Agents in a region that are named in one answer. */
 const NAMED_MAX = 64;
 /** Agents named for each subtree beside a region. */
 const BESIDE_MAX = 2;
 
-/** The agents to name to one that asks about a region: those in it, and some beside its path. */
+/**
+ * The agents to name to one that asks about a region: those in it, and some beside its path. With
+ * many drained agents, a region may have more agents than can be named.
+ */
 export function namesFor<T extends Contact>(
   region: Prefix,
   agents: readonly T[],
@@ -100,8 +121,11 @@ export function namesFor<T extends Contact>(
   const all = agents.map((agent) => ({ agent, identifiers: identifiersOf(agent) }));
   const named = all
     .filter(({ identifiers }) => hasAny(identifiers, region))
-    .map(({ agent, identifiers }) => ({ agent, distance: distanceTo(region.bits, identifiers) }))
-    .sort((a, b) => (a.distance < b.distance ? -1 : 1))
+    .map(({ agent, identifiers }) => {
+      const distance = distanceTo(region.bits, identifiers);
+      return { agent, distance, isLast: isDrained(agent) };
+    })
+    .sort((a, b) => ((a.isLast === b.isLast ? a.distance < b.distance : b.isLast) ? -1 : 1))
     .slice(0, NAMED_MAX)
     .map(({ agent }) => agent);
   for (let level = 0; level < region.length; level++) {

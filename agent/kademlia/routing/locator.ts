@@ -7,7 +7,14 @@
 import type { Key, Sha1 } from '../../../assignment/identifiers.ts';
 import type { AgentId, Host, MemberCard } from '../../core/protocol/messages.ts';
 import { putLatest } from '../../core/protocol/put-latest.ts';
-import { type Contact, contactOf, distanceTo, type IdentifiersOf, keyOfName } from './contact.ts';
+import {
+  type Contact,
+  contactOf,
+  distanceTo,
+  type IdentifiersOf,
+  isDrained,
+  keyOfName,
+} from './contact.ts';
 import { Lookup } from './lookup.ts';
 
 export interface LocatorSettings {
@@ -114,7 +121,8 @@ export class Locator {
   }
 
   /**
-   * The answer of an agent that was asked. A leaver owns no host, and answers until it has left.
+   * The answer of an agent that was asked. A leaver owns no host, and answers until it has left. A
+   * drained agent is never the result.
    *
    * @param from - as it describes itself
    */
@@ -125,7 +133,7 @@ export class Locator {
     for (const card of agents) {
       if (card.inc > 0) putLatest(search.named, card.id, { card, by: from }, ANSWERS_MAX);
     }
-    const canBeResult = !(isLeaving && isHost(search.host));
+    const canBeResult = !isDrained(from) && !(isLeaving && isHost(search.host));
     search.lookup.answered(from, agents.map(contactOf), canBeResult);
   }
 
@@ -181,7 +189,8 @@ export class Locator {
     const distanceOf = (card: MemberCard | null) =>
       distanceTo(key, card ? this.#s.identifiersOf(card) : []);
     for (const { card, by } of this.#doubted.has(host) ? named.values() : []) {
-      if (cards.has(card.id) || distanceOf(card) >= distanceOf(found)) continue;
+      if (cards.has(card.id) || isDrained(card)) continue;
+      if (distanceOf(card) >= distanceOf(found)) continue;
       [found, via] = [card, by];
     }
     if (found) this.#s.reached(found.id, via);

@@ -10,6 +10,7 @@ import {
   type Contact,
   distanceTo,
   type IdentifiersOf,
+  isDrained,
   isIn,
   type Prefix,
   prefixOf,
@@ -71,9 +72,13 @@ export class RoutingTable {
     this.#own = this.#o.identifiersOf(self);
   }
 
-  /** A message of the agent itself has arrived: a request, or an answer to one, also to a ping. */
+  /**
+   * A message of the agent itself has arrived: a request, or an answer to one, also to a ping. One
+   * that is drained does not become a contact.
+   */
   seen(contact: Contact, now: number): void {
     if (contact.id === this.#self.id) return;
+    if (isDrained(contact)) return this.forget(contact.id);
     const known = this.#agents.get(contact.id);
     if (known !== undefined && known.contact.capacity !== contact.capacity) {
       // It has other identifiers now.

@@ -5,7 +5,7 @@
 /** First two bytes of a frame: `UB`. Distinguishes agents from other programs. */
 export const MAGIC = [0x55, 0x42] as const;
 /** Incremented when the previous version can no longer read a frame. */
-export const WIRE_VERSION = 10;
+export const WIRE_VERSION = 11;
 /** Offsets of the encoding and the checksum, after magic and version. */
 export const ENCODING_AT = 3;
 export const CHECKSUM_AT = 4;

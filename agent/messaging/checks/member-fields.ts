@@ -13,9 +13,9 @@ export const address = textLike(
   ADDRESS_CHARS_MAX,
 );
 export const hash = text(HASH_CHARS_MAX);
-export const capacity = positive(CAPACITY_MAX);
-/** With a full view, an agent may be drained. */
-export const capacityOr0: Check = (value, inc) => (value === 0 ? null : capacity(value, inc));
+export const directedCapacity = positive(CAPACITY_MAX);
+/** 0: the agent is drained. */
+export const capacity: Check = (value, inc) => (value === 0 ? null : directedCapacity(value, inc));
 export const card: Fields<MemberCard> = { id, inc: incarnation, capacity, address };
 
 /** The fields of a message without its type. */

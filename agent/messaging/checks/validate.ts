@@ -50,8 +50,8 @@ import {
   address,
   type Body,
   capacity,
-  capacityOr0,
   card,
+  directedCapacity,
   hash,
   id,
   message,
@@ -116,7 +116,7 @@ const tokens = { epoch, granted: whole, returned: whole };
 
 const end = shape<End>({ id, inc: incarnation });
 const news = list(
-  shape<News>({ ...card, capacity: capacityOr0, counter: whole, joined: flag, direct: flag }),
+  shape<News>({ ...card, counter: whole, joined: flag, direct: flag }),
   MEMBERS_MAX,
 );
 
@@ -139,7 +139,7 @@ const delayMs = natural(DELAY_MS_MAX);
 const valueChecks: Readonly<Record<Directive['kind'], Check>> = {
   ...{ pause: delayMs, block: delayMs, delay: delayMs, refresh: round },
   threads: natural(THREADS_MAX, 1),
-  capacity,
+  capacity: directedCapacity,
   drain: natural(1, 1),
 };
 const order: Check = (value, inc) => {
@@ -242,7 +242,7 @@ const rowEvent: Check = (value, incarnationMax) => {
 
 const messages: { readonly [K in MessageType]: Check } = {
   HELLO: message<'HELLO'>({
-    capacity: capacityOr0,
+    capacity,
     address,
     fingerprint: text(FINGERPRINT_CHARS_MAX),
     n: whole,
@@ -267,7 +267,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   HEARTBEAT: message<'HEARTBEAT'>({
     counter: whole,
     joined: flag,
-    capacity: capacityOr0,
+    capacity,
     address,
     fingerprintHash: hash,
     news,
@@ -387,7 +387,7 @@ const messages: { readonly [K in MessageType]: Check } = {
   }),
   RELAY: message<'RELAY'>({
     ...{ origin: id, to: id, envelope: relayed },
-    sender: optional(shape({ capacity: capacityOr0, address })),
+    sender: optional(shape({ capacity, address })),
   }),
   CONTROL: message<'CONTROL'>({
     request: whole,

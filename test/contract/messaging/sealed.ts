@@ -4,7 +4,7 @@
 
 import { crc32 } from 'node:zlib';
 
-const version = 10;
+const version = 11;
 
 /** Puts magic, version, encoding and a correct checksum before the body. */
 export function sealed(body: string | Uint8Array, encoding = 0, wireVersion = version): Buffer {

@@ -4,18 +4,24 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ClusterStatus } from '../../../agent/cli/status/status-command.ts';
+import { freePorts } from '../../../bench/ports.ts';
 import { startWeb } from '../../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
 
-const ids = ['a1', 'a2', 'a3'];
+const three = ['a1', 'a2', 'a3'];
+/** Four in each half of the key space, so that all views are partial. */
+const eight = ['a1', 'a3', 'a5', 'a9', 'a2', 'a4', 'a6', 'a8'];
+const kademlia = { overlay: 'kademlia', kademlia: { neighbourhood: 4, ids: 1 } };
+/** An agent runs as long as the test. */
+const MS_MAX = 300_000;
 const size = { hosts: 24, pages: 6, port: 0, answerMs: 5 };
 
 type Agent = ClusterStatus['agents'][number];
 
-/** Three agents of a crawl that is paused while hosts have queues, so it does not end. */
-async function pausedCluster(t: TestContext) {
-  const web = await startWeb({ ...size, shares: { flaky: 0, slow: 0 }, net: 83 });
+/** Agents of a crawl that is paused while hosts have queues, so it does not end. */
+async function pausedCluster(t: TestContext, ids: readonly string[], net: number, cluster = {}) {
+  const web = await startWeb({ ...size, shares: { flaky: 0, slow: 0 }, net });
   const scratch = new Scratch();
   const agents = new Map<string, ReturnType<typeof start>>();
   t.after(async () => {
@@ -24,33 +30,24 @@ async function pausedCluster(t: TestContext) {
     await web.stop();
   });
   const politeness = { hostDelayMs: 300 };
-  const config = await scratch.config(ids.length, { seeds: [web.seed], politeness });
-  const begin = (id: string) => agents.set(id, start(['agent', config, '--id', id]));
+  const ports = await freePorts(ids.length);
+  const listed = ids.map((id, i) => ({ id, listen: `tcp://127.0.0.1:${ports[i]}` }));
+  const its = { agents: listed, ...cluster };
+  const config = await scratch.config(0, { seeds: [web.seed], politeness }, its);
+  const begin = (id: string) => agents.set(id, start(['agent', config, '--id', id], {}, MS_MAX));
   for (const id of ids) begin(id);
-  await untilJoined(config, ...ids);
-  await until('most hosts are known', () => web.requests().length > size.hosts);
-  assert.equal((await run('pause', config)).code, 0);
   const statusOf = async (): Promise<ClusterStatus> =>
     JSON.parse((await run('status', config, '--json')).stdout);
   const untilStatus = (what: string, is: (all: ClusterStatus['agents']) => boolean) =>
     untilAsked(what, async () => is((await statusOf()).agents ?? []));
+  await untilStatus('all have joined', (all) => {
+    return all.length === ids.length && all.every(({ joined }) => joined);
+  });
+  await until('most hosts are known', () => web.requests().length > size.hosts);
+  assert.equal((await run('pause', config)).code, 0);
   await untilStatus('no request is open', (all) =>
     all.every(({ openRequests, outbox, unsettled }) => openRequests + outbox + unsettled === 0),
   );
-  return { web, config, begin, agents, statusOf, untilStatus };
-}
-
-/** The agent has joined with this capacity, and no host is being handed over. */
-function isSettled(all: readonly Agent[], id: string, capacity: number): boolean {
-  const isStill = ({ joined, handOff }: Agent) =>
-    joined && handOff.given + handOff.owed + handOff.awaited === 0;
-  const one = all.find((agent) => agent.id === id);
-  return all.length === ids.length && all.every(isStill) && one?.capacity === capacity;
-}
-
-test('hosts move with capacity, drain and undrain, also to an agent that was down', async (t) => {
-  const { web, config, begin, agents, statusOf, untilStatus } = await pausedCluster(t);
-  const [x, y, z] = ids as [string, string, string];
   const hostsOf = async (id: string) =>
     (await statusOf()).agents.find((agent) => agent.id === id)!.hosts;
   const applies = async (...command: string[]) => {
@@ -58,8 +55,41 @@ test('hosts move with capacity, drain and undrain, also to an agent that was dow
     const { code, stderr } = await run(verb, config, ...args);
     assert.equal(code, 0, `${command.join(' ')}: ${stderr}`);
   };
+  /** The agent has joined with this capacity, and no host is being handed over. */
   const settled = (id: string, capacity: number) =>
-    untilStatus(`${id} has capacity ${capacity}`, (all) => isSettled(all, id, capacity));
+    untilStatus(`${id} has capacity ${capacity}`, (all) => {
+      const one = all.find((agent) => agent.id === id);
+      return all.length === ids.length && all.every(isStill) && one?.capacity === capacity;
+    });
+  const kill = async (id: string) => {
+    agents.get(id)!.child.kill('SIGKILL');
+    await agents.get(id)!.ended;
+    await untilStatus(`${id} is removed`, (all) =>
+      all.every((one) => one.id !== id && !one.members.some((member) => member.id === id)),
+    );
+  };
+  /** Resumes the crawl, which must fetch each page once. */
+  const completes = async () => {
+    await applies('resume');
+    for (const { ended } of agents.values()) assert.equal((await ended).code, 0);
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+    const pages = web.requests().filter(({ path }) => path !== '/robots.txt');
+    const asked = pages.map(({ host, path }) => `${host}${path}`);
+    assert.equal(new Set(asked).size, asked.length);
+  };
+  const about = { config, statusOf, hostsOf, untilStatus };
+  return { ...about, begin, kill, applies, settled, completes };
+}
+
+function isStill({ joined, handOff }: Agent): boolean {
+  return joined && handOff.given + handOff.owed + handOff.awaited === 0;
+}
+
+test('hosts move with capacity, drain and undrain, also to an agent that was down', async (t) => {
+  const crawl = await pausedCluster(t, three, 83);
+  const { config, begin, kill, hostsOf, untilStatus, applies, settled } = crawl;
+  const [x, y, z] = three as [string, string, string];
 
   const before = await hostsOf(x);
   await applies('capacity', x, '4');
@@ -90,26 +120,54 @@ test('hosts move with capacity, drain and undrain, also to an agent that was dow
   await settled(y, 1);
   assert.ok((await hostsOf(y)) > 0);
 
-  agents.get(x)!.child.kill('SIGKILL');
-  await agents.get(x)!.ended;
-  await untilStatus(`${x} is removed`, (all) => all.every(({ members }) => members.length === 1));
+  await kill(x);
   const undrained = await run('undrain', config, x);
   assert.equal(undrained.code, 1);
   assert.match(undrained.stderr, new RegExp(`${x}: will obey`));
   begin(x);
   await settled(x, 1);
   assert.equal(await hostsOf(x), before);
-
-  await applies('resume');
-  for (const { ended } of agents.values()) assert.equal((await ended).code, 0);
-  const audit = await run('audit', config);
-  assert.equal(audit.code, 0, audit.stdout + audit.stderr);
-  const pages = web.requests().filter(({ path }) => path !== '/robots.txt');
-  const asked = pages.map(({ host, path }) => `${host}${path}`);
-  assert.equal(new Set(asked).size, asked.length);
+  await crawl.completes();
 });
 
-test('drain is refused with the overlay kademlia, where capacity is changed', async (t) => {
+test('hosts move with drain and undrain also if agents know only their neighbours', async (t) => {
+  const crawl = await pausedCluster(t, eight, 84, kademlia);
+  const { config, begin, kill, statusOf, hostsOf, applies, settled } = crawl;
+  const counts = async () => (await statusOf()).agents.map(({ hosts }) => hosts);
+  const sum = (of: readonly number[]) => of.reduce((a, b) => a + b, 0);
+  const { agents } = await statusOf();
+  assert.ok(
+    agents.some(({ members }) => members.length < eight.length - 1),
+    'all views are full',
+  );
+  const most = agents.toSorted((a, b) => b.hosts - a.hosts).map(({ id }) => id);
+  const [x, y] = most as [string, string];
+  const all = sum(await counts());
+  const before = await hostsOf(x);
+  assert.ok(before > 0);
+
+  await applies('drain', x);
+  await settled(x, 0);
+  assert.deepEqual([await hostsOf(x), sum(await counts())], [0, all]);
+  assert.match((await run('status', config)).stdout, new RegExp(`${x} +drained`));
+  await kill(y);
+  await run('drain', config, y);
+  begin(y);
+  await settled(y, 0);
+  assert.deepEqual([await hostsOf(y), sum(await counts())], [0, all]);
+  // A drained agent forwards commands, and obeys them after its start.
+  await kill(x);
+  await run('undrain', config, x);
+  begin(x);
+  await settled(x, 1);
+  assert.ok((await hostsOf(x)) >= before);
+  await applies('undrain', y);
+  await settled(y, 1);
+  assert.deepEqual([await hostsOf(x), sum(await counts())], [before, all]);
+  await crawl.completes();
+});
+
+test('with the overlay kademlia the last drain is refused, and capacity has a limit', async (t) => {
   const gate = await startGate();
   const scratch = new Scratch();
   t.after(async () => {
@@ -120,9 +178,11 @@ test('drain is refused with the overlay kademlia, where capacity is changed', as
   const config = await scratch.config(2, { seeds: [gate.seed] }, overlay);
   const launch = start(['launch', config]);
   await untilJoined(config, 'a1', 'a2');
-  const refused = await run('drain', config, 'a1');
+  assert.equal((await run('drain', config, 'a1')).code, 0);
+  const refused = await run('drain', config, 'a2');
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /drain is not available with this overlay/);
+  assert.match(refused.stderr, /a2 is the last agent that takes hosts: undrain/);
+  assert.equal((await run('undrain', config, 'a1')).code, 0);
   const { stdout } = await run('owner', config, gate.seed);
   const [, other] = (JSON.parse(stdout) as { order: string[] }).order;
   const most = await run('capacity', config, other!, '513');

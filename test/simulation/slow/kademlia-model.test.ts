@@ -13,6 +13,8 @@ const clusters: Readonly<Record<string, Omit<ModelOptions, 'seed'>>> = {
   },
   '60 agents': { ...calm, agents: 60, events: 4, joins: 10 },
   'crashes of many agents at once': rough,
+  '60 agents, half of them drained': { ...calm, agents: 60, events: 4, joins: 10, drained: 0.5 },
+  'crashes of many agents, some of them drained': { ...rough, drained: 0.4 },
   'many joins at once, and many losses': {
     ...{ ...rough, agents: 16, events: 4, crashes: 4, joins: 10, loss: 0.2 },
   },

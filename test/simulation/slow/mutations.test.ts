@@ -36,6 +36,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'parted-alive': ['moves', 4],
   'spare-not-suspected': ['moves', 2],
   'lists-asked': ['moves', 3],
+  'drained-uncounted': ['shares', 2],
   'way-followed': ['moves', 2],
   'few-count': ['disks', 1],
   'few-contradicted': ['moves', 6],

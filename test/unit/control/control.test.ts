@@ -118,7 +118,7 @@ describe('a step of a walk', () => {
 
   it('ignores what is invalid in an answer', () => {
     const good = cardOf('z');
-    const bad = [null, undefined, 7, [good], { ...good, inc: 101 }, { ...good, capacity: 0 }];
+    const bad = [null, undefined, 7, [good], { ...good, inc: 101 }, { ...good, capacity: -1 }];
     const stepWith = (result: unknown) => {
       const { room, hear } = roomOf(true);
       const answers = step(room, [cardOf('m')]);

@@ -322,6 +322,24 @@ describe('agents outside the view', () => {
     );
   });
 
+  it('are no drained agents, which are asked only if no others are known', () => {
+    const { overlay } = overlayOf([], { bucketSize: 2 });
+    const drained = { capacity: 0 };
+    const asked = () => {
+      const answer = overlay.onContact({ id: '01', inc: 1 }, find(hexOf('11')), ZERO);
+      return answer?.type === 'FOUND_NODES' ? answer.agents.map(({ id }) => id) : [];
+    };
+    const hear = (id: string, inc: number, more: { capacity?: number }) =>
+      overlay.onContact({ id, inc }, { ...answerOf(id), ...more } as ContactMessage, ZERO);
+    overlay.added({ ...watched('11'), card: cardOf('11', drained) }, ZERO);
+    assert.deepEqual(asked(), ['11']);
+    hear('1', 1, {});
+    assert.deepEqual(asked(), ['1']);
+    hear('10', 1, {});
+    hear('1', 2, drained);
+    assert.deepEqual(asked(), ['10']);
+  });
+
   it('are pinged when they are named after a long silence, and dropped without an answer', () => {
     const { overlay } = joined();
     const ping: ContactMessage = answerOf('11');

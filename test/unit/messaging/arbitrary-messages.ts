@@ -22,7 +22,7 @@ const key = fc
   .map(([start, path]) => `${start}/${path}`);
 const url = fc.oneof(fc.webUrl(), fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }));
 const address = fc.nat(65_535).map((port) => `tcp://10.0.0.5:${port}`);
-const capacity = fc.double({ min: 0.01, max: 1000, noNaN: true });
+const capacity = fc.oneof(fc.constant(0), fc.double({ min: 0.01, max: 1000, noNaN: true }));
 const durationMs = fc.double({ min: 0, max: 1e12, noNaN: true }).map((ms) => Math.abs(ms));
 const word = fc.string({ maxLength: 100 });
 const flag = fc.boolean();

@@ -45,7 +45,7 @@ const applied = (to: readonly string[]) => ({
 });
 
 it('walk: invalid cards are ignored, and the entry agent comes last', async () => {
-  const bad = [null, { ...cardOf('q'), capacity: 0 }, cardOf('far', { inc: 2 ** 52 })];
+  const bad = [null, { ...cardOf('q'), capacity: -1 }, cardOf('far', { inc: 2 ** 52 })];
   const { asked, ids } = await walked((to) => ({ ...applied(to), members: [...bad, cardOf('b')] }));
   assert.deepEqual(
     [asked, ids],
@@ -112,7 +112,7 @@ it('walk: results of a wrong shape are named, and do not count', async () => {
 });
 
 it('walk: an answer of a wrong shape is a failure', async () => {
-  for (const wrong of [{ me: null }, { me: { ...me, capacity: 0 } }, { results: [] }]) {
+  for (const wrong of [{ me: null }, { me: { ...me, capacity: -1 } }, { results: [] }]) {
     const { failures } = await walked(() => wrong);
     assert.deepEqual(failures, ['unreadable answer of a']);
   }

@@ -11,7 +11,7 @@ function replicationOf(order: readonly string[], nearest?: string) {
   const view = {
     assignment: () => ({ order: () => order }),
     owner: () => order[0],
-    probableOwner: () => order[0] ?? nearest,
+    mayBeElsewhere: () => order.length === 0 && nearest !== undefined,
   };
   return new Replication({ settings: { id: 'me', backups: 1 }, view } as unknown as Parts);
 }

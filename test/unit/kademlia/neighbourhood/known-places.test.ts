@@ -39,7 +39,8 @@ function placesOf({
     const identifiers = namedIdentifiers(contactOf(id));
     const joined = !joining.includes(id);
     const complete = regions.map((length) => (widening.includes(id) ? KEY_BITS : length));
-    const neighbour: Neighbour = { id, identifiers, regions, complete, joined };
+    const state = { joined, drained: false };
+    const neighbour: Neighbour = { id, identifiers, regions, complete, ...state };
     const levels = keys.map((key) => new Set(identifiers.map((one) => commonPrefix(one, key))));
     return { neighbour, levels, depths: levels.map((of) => Math.max(...of)) };
   };
@@ -48,7 +49,7 @@ function placesOf({
     return { key, length, beside: stage.beside?.[i] ?? Array(length).fill('occupied') };
   });
   const members = Object.entries(stage.members ?? { '001': [2] }).map(placed);
-  return new Places({ me: { id: me, joined }, paths, members, decides });
+  return new Places({ me: { id: me, joined, drained: false }, paths, members, decides });
 }
 
 const of = (places: Places, bits: string) => {

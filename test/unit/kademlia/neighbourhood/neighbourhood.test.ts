@@ -15,14 +15,14 @@ const regionOf = (bits: string): Prefix => prefixOf(keyOfBits(bits), bits.length
 function neighbour(id: string, more: Partial<Neighbour> = {}): Neighbour {
   const identifiers = keysOf(id);
   const { regions = identifiers.map(() => 0) } = more;
-  return { id, identifiers, joined: true, regions, complete: regions, ...more };
+  return { id, identifiers, joined: true, drained: false, regions, complete: regions, ...more };
 }
 
 /** An agent with an identifier of zeros. */
 function hoodOf({ id = '0', size = 2, decides = 2, contacts = [] as string[] } = {}) {
   const known = new Set(contacts);
   const hood = new Neighbourhood(
-    { id, identifiers: keysOf(id) },
+    { id, identifiers: keysOf(id), drained: false },
     { size, decides },
     { hasIn: (region) => [...known].some((one) => hasAny(keysOf(one), region)) },
   );

@@ -4,11 +4,12 @@ import {
   distanceTo,
   endOf,
   isIn,
+  namesFor,
   prefixOf,
   randomKeyIn,
 } from '../../../../agent/kademlia/routing/contact.ts';
 import { KEY_BITS } from '../../../../assignment/identifiers.ts';
-import { keyOfBits } from '../contacts.ts';
+import { contactOf, idsOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 test('contact: a prefix has the first bits of the key, and zeros', () => {
   assert.deepEqual(prefixOf(keyOfBits('1011'), 2), { bits: keyOfBits('10'), length: 2 });
@@ -45,4 +46,12 @@ test('contact: the distance is that of the nearest identifier', () => {
   const identifiers = ['1', '001', '01'].map(keyOfBits);
   assert.equal(distanceTo(0n, identifiers), keyOfBits('001'));
   assert.equal(distanceTo(keyOfBits('11'), identifiers), keyOfBits('01'));
+});
+
+test('contact: drained agents are named after the others of a region', () => {
+  const drained = Array.from({ length: 64 }, (_, i) => ({ ...contactOf(`0/${i}`), capacity: 0 }));
+  const agents = [...drained, contactOf('01'), contactOf('001')];
+  const named = namesFor(prefixOf(0n, 1), agents, namedIdentifiers);
+  assert.deepEqual(idsOf(named).slice(0, 3), ['001', '01', '0/0']);
+  assert.equal(named.length, 64);
 });

@@ -127,6 +127,21 @@ describe('the owner of a host', () => {
     );
   });
 
+  it('is not a drained agent, which leads no subtree', () => {
+    const bit = (KEY >> 159n).toString();
+    const other = bit === '1' ? '0' : '1';
+    const { locator } = locatorOf([bit]);
+    const find = () => [locator.find(HOST)?.id, locator.nearest(KEY)?.id];
+    for (let i = 0; i < 10; i++) {
+      find();
+      for (const { to, key } of locator.pump(0).asks) {
+        const card = { ...cardOf(to.id), capacity: to.id === bit ? 0 : 1 };
+        locator.answered(card, key, [cardOf(other, 0)]);
+      }
+    }
+    assert.deepEqual(find(), [other, other]);
+  });
+
   it('is not an agent that others name and that does not answer', () => {
     const { locator } = locatorOf(['1']);
     const near = KEY.toString(2).padStart(160, '0').slice(0, 20);
