@@ -99,7 +99,7 @@ export function directedMembers(
   const valueIn = (kind: Directive['kind'], id: string) =>
     inForce.find((directive) => directive.kind === kind && directive.host === id)?.value;
   return members.map((member) => {
-    const isDrained = config.cluster.overlay === 'ring' && valueIn('drain', member.id);
+    const isDrained = valueIn('drain', member.id);
     const capacity = isDrained ? 0 : (valueIn('capacity', member.id) ?? member.capacity);
     return { ...member, capacity };
   });

@@ -154,7 +154,12 @@ test('stored directives: capacities in force replace those of the config, and dr
   const capacities = (...orders: Directive[]) => {
     const config = crawlWith(...orders);
     const members = ['a1', 'a2'].map((id) => ({ id, capacity: 1 }));
-    return directedMembers(config, members).map(({ capacity }) => capacity);
+    const [ring, kademlia] = (['ring', 'kademlia'] as const).map((overlay) => {
+      const cluster = { ...config.cluster, overlay };
+      return directedMembers({ ...config, cluster }, members).map(({ capacity }) => capacity);
+    });
+    assert.deepEqual(ring, kademlia);
+    return ring;
   };
   assert.deepEqual(capacities(pause), [1, 1]);
   assert.deepEqual(capacities(of('capacity', 'a1', 2, 3), of('drain', 'a2', 1, 4)), [2, 0]);
