@@ -3,7 +3,7 @@
 import { html, useEffect, useState } from '/lib/htm.js';
 import { get, post } from './api.js';
 import { bytes, count, dateTime, duration } from './format.js';
-import { Failure, Table, useRows } from './tables.js';
+import { Failure, Table, Unread, useRows } from './tables.js';
 
 export function Lookup({ filters, setFilters }) {
   const [text, setText] = useState(filters.url ?? filters.host ?? '');
@@ -98,6 +98,7 @@ function HostReport({ host }) {
       )}
     </div>
     <${Failure} error=${found.error} />
+    <${Unread} problems=${found.problems} />
     <${Table} caption=${VIEWS[view]} columns=${COLUMNS[view]} rows=${found.rows} keyOf=${({ url }) => url} empty=${found.isLoading ? 'Loading…' : 'None.'} />
     ${found.next && html`<button type="button" onClick=${found.more}>More</button>`}
   </article>`;
@@ -147,7 +148,7 @@ export function Sql({ filters, setFilters }) {
       </div>
     </form>
     <${Failure} error=${error} />
-    ${problems?.length > 0 && html`<p class="note bad" role="alert">Not all states were read: ${problems.join(' ')}</p>`}
+    <${Unread} problems=${problems} />
     ${rows && html`<p class="quiet" role="status">${count(rows.length)} rows in ${duration(tookMs)}</p>
       <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, 2000)} keyOf=${(row) => rows.indexOf(row)} empty="No rows." />`}
   </section>`;

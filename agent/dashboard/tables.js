@@ -55,6 +55,12 @@ export function Problems({ problems }) {
   )}</ul>`;
 }
 
+/** State files of which a list has no rows. */
+export function Unread({ problems }) {
+  if (!problems?.length) return null;
+  return html`<div class="note bad" role="alert"><strong>Not all states were read.</strong>${problems.map((one) => html`<br />${one}`)}</div>`;
+}
+
 function State({ agent }) {
   const [kind, text] = stateOf(agent);
   return html`<span class=${`pill ${kind}`}>${text}</span>`;
@@ -169,6 +175,7 @@ export function Hosts({ view, filters, setFilters }) {
       </select></label>
     </form>
     <${Failure} error=${found.error} />
+    <${Unread} problems=${found.problems} />
     <${Table} caption="Hosts" columns=${columns} rows=${found.rows} keyOf=${(h) => h.host} empty=${found.isLoading ? 'Loading…' : 'No host matches.'} />
     ${found.next && html`<button type="button" onClick=${found.more}>More</button>`}
   </section>`;

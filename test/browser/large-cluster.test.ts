@@ -167,4 +167,20 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     await isOrder(before);
     await page.close();
   });
+
+  test('without an answer the header has no zeros, and steps of an axis are told apart', async () => {
+    const cluster = await started(2, 'ring');
+    const { page } = await opened(cluster.url, 1600);
+    const numbers = page.locator('header .numbers');
+    await numbers.getByText('pages', { exact: true }).waitFor();
+    const steps = await page.evaluate(
+      `import('/format.js').then(({ step }) => [0, 0.25, 0.5, 1, 2.5, 10, 25000].map(step))`,
+    );
+    assert.deepEqual(steps, ['0', '0.25', '0.5', '1', '2.5', '10', '25K']);
+    cluster.kill('a1');
+    cluster.kill('a2');
+    await numbers.getByText('0 of 2').waitFor();
+    assert.equal(await numbers.innerText(), 'agents\n0 of 2');
+    await page.close();
+  });
 });

@@ -8,6 +8,7 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { eventsOf } from '../views/agent-events.ts';
 import { circleAt, historyOf } from '../views/history.ts';
+import { KeptCopies } from '../views/kept-copies.ts';
 import { type MovesQuery, plannedMoves } from '../views/planned-moves.ts';
 import {
   type HostsQuery,
@@ -20,13 +21,17 @@ import {
 const config = workerData as ResolvedConfig;
 const { dataDir } = config.agent;
 
+const { open } = new KeptCopies();
+
 const CALLS = {
-  hosts: (query: HostsQuery) => hostsPage(dataDir, query),
-  urls: (view: UrlView, query: UrlsQuery) => urlsPage(dataDir, view, query),
-  history: () => historyOf(config),
-  circleAt: (at: number) => circleAt(config, at),
-  moves: (agents: readonly AgentStatus[], asked: MovesQuery) => plannedMoves(config, agents, asked),
-  events: (agent: string, after: number | null) => eventsOf(dataDir, agent, after),
+  hosts: (query: HostsQuery) => hostsPage(config, query, open),
+  urls: (view: UrlView, query: UrlsQuery) => urlsPage(config, view, query, open),
+  history: () => historyOf(config, open),
+  circleAt: (at: number) => circleAt(config, at, open),
+  moves: (agents: readonly AgentStatus[], asked: MovesQuery) => {
+    return plannedMoves(config, agents, asked, open);
+  },
+  events: (agent: string, after: number | null) => eventsOf(dataDir, agent, after, open),
 } as const;
 
 export type ListCalls = typeof CALLS;

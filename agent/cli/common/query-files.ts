@@ -29,6 +29,10 @@ export interface StateFile {
   otherCrawl(crawl: string): string | undefined;
   /** Checks all tables for damage, see `quickCheck`. */
   check(mayGoOn: () => boolean): QuickCheck;
+  /** A copy of the file is read, as it was when it was opened. */
+  readonly isCopy: boolean;
+  /** Ends the iterators of `rows`. */
+  endRows(): void;
   close(): void;
 }
 
@@ -142,11 +146,15 @@ export function foundAgents(dataDir: string): string[] {
 /** @returns the file, or what is wrong with it */
 export function openStateFile(agent: string, path: string): StateFile | string {
   const read = openForReading(path);
-  return read.ok ? readerOf(agent, path, read.db) : `${agent}: ${path} ${read.why}`;
+  return read.ok ? readerOf(agent, path, read) : `${agent}: ${path} ${read.why}`;
 }
 
-/** @param db - is open for reading, and is closed with the reader */
-export function readerOf(agent: string, path: string, db: Database.Database): StateFile {
+/** @param read - is closed with the reader */
+export function readerOf(
+  agent: string,
+  path: string,
+  { db, isCopy }: { readonly db: Database.Database; readonly isCopy: boolean },
+): StateFile {
   const prepared = new Map<string, Database.Statement<unknown[], unknown[]>>();
   const statement = (sql: string) => {
     const known = prepared.get(sql);
@@ -164,9 +172,11 @@ export function readerOf(agent: string, path: string, db: Database.Database): St
     yield* rows;
     open.delete(rows);
   }
+  const endRows = () => {
+    for (const rows of open) rows.return?.();
+  };
   return {
-    agent,
-    path,
+    ...{ agent, path, isCopy, endRows },
     rows: (sql, ...values) => tracked(() => statement(sql).iterate(...values)),
     plainRows: (sql) => tracked(() => db.prepare<unknown[], unknown[]>(sql).raw().iterate()),
     first(sql, ...values) {
@@ -182,7 +192,7 @@ export function readerOf(agent: string, path: string, db: Database.Database): St
     },
     check: (mayGoOn) => quickCheck(db, mayGoOn),
     close() {
-      for (const rows of open) rows.return?.();
+      endRows();
       db.close();
     },
   };

@@ -87,7 +87,7 @@ export class RemoteStates {
         const request = { path: pathOf(agent, 'state'), query: { views: views.join(',') } };
         await this.#client.download(agent, request, path, EXTRACT_LIMITS);
         const opened = openExtract(path, views);
-        if (opened.ok) files.push(readerOf(agent.id, path, opened.db));
+        if (opened.ok) files.push(readerOf(agent.id, path, opened));
         else
           this.#problems.push(
             `${agent.id}: what its API at ${agent.origin} has sent ${opened.why}`,

@@ -13,6 +13,8 @@ import { type LeftOut, openWork } from './left-out.ts';
 import { ownersOf } from './query-owners.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
 
+/** In the data directory. */
+export const COMPLETION_FILE = 'complete.json';
 /** In place of the crawl's key, which is hexadecimal. */
 const REFRESHING = 'refreshing';
 /** Bytes of the file: enough for several thousand agents with their totals. */
@@ -182,5 +184,5 @@ export function setCompletionAside(config: Config): { drop(): void; putBack(): v
 }
 
 function fileOf(config: Config): string {
-  return path.join(config.agent.dataDir, 'complete.json');
+  return path.join(config.agent.dataDir, COMPLETION_FILE);
 }

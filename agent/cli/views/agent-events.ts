@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { EVENTS_AFTER, LAST_EVENT } from '../../storage/reads/monitor-queries.ts';
 import { openStateFile } from '../common/query-files.ts';
+import type { OpenState } from './kept-copies.ts';
 
 /** Events of one reading; the next one continues. */
 const EVENTS_MAX = 500;
@@ -27,8 +28,13 @@ export interface AgentEvents {
  *   last ones. A number beyond the last event is of a state that was deleted since, and counts as null.
  * @returns null if the file cannot be read
  */
-export function eventsOf(dataDir: string, agent: string, after: number | null): AgentEvents | null {
-  const file = openStateFile(agent, path.join(dataDir, agent, 'state.sqlite'));
+export function eventsOf(
+  dataDir: string,
+  agent: string,
+  after: number | null,
+  open: OpenState = openStateFile,
+): AgentEvents | null {
+  const file = open(agent, path.join(dataDir, agent, 'state.sqlite'));
   if (typeof file === 'string') return null;
   try {
     const last = Number(file.first(LAST_EVENT)?.last ?? 0);

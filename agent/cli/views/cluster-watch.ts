@@ -1,16 +1,21 @@
 // The state of the whole cluster for the dashboard, at most once a second and only while somebody
 // asks for it. All clients get the same text, so their number hardly matters.
 
+import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
+import { foundAgents, stateFileOf } from '../common/query-files.ts';
+import { isLocked } from '../common/running.ts';
 import { askStatus } from '../remote/ask-status.ts';
-import { checkedCompletion } from '../state-files/completion-check.ts';
+import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
+import { COMPLETION_FILE } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
 import { CopyLags, type Problem, problemsOf, unreadableOnes } from '../top/problems.ts';
 import { unreadableStates } from '../top/unreadable-states.ts';
+import { stampOf } from './kept-copies.ts';
 
 const FRESH_MS = 1000;
 const GAP_MS_MAX = 10_000;
@@ -49,6 +54,7 @@ export class ClusterWatch {
   #asking: Promise<SharedText> | null = null;
   #number = 0;
   #lags = new CopyLags();
+  #checked: { readonly stamp: string; readonly completion: CheckedCompletion } | null = null;
 
   constructor(config: ResolvedConfig) {
     this.#config = config;
@@ -72,6 +78,21 @@ export class ClusterWatch {
     return this.#last;
   }
 
+  /** The check reads whole files, so it is repeated only after a change. */
+  #completion(ids: readonly string[]): CheckedCompletion {
+    const { dataDir } = this.#config.agent;
+    const found = foundAgents(dataDir);
+    const files = found.map((id) => stateFileOf(dataDir, id));
+    const logs = files.map((file) => `${file}-wal`);
+    // Files of agents that run are not checked.
+    const locked = found.filter((id) => isLocked(path.join(dataDir, id)));
+    const stamp = `${files} ${locked} ${stampOf([...files, ...logs, path.join(dataDir, COMPLETION_FILE)])}`;
+    if (this.#checked?.stamp !== stamp) {
+      this.#checked = { stamp, completion: checkedCompletion(this.#config, ids) };
+    }
+    return this.#checked.completion;
+  }
+
   async #view(): Promise<ClusterView> {
     const { name, cluster } = this.#config;
     const { overlay, backups, failureDetector } = cluster;
@@ -88,7 +109,7 @@ export class ClusterWatch {
       return { ...common, ...status, failures: [], problems };
     }
     const { failures } = answer;
-    const completion = checkedCompletion(this.#config, ids);
+    const completion = this.#completion(ids);
     const none = { ...common, agents: [], unreachable: ids };
     if (completion.kind === 'complete' || completion.kind === 'unsound') {
       const { at, agents } = completion.note;

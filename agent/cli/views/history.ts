@@ -8,6 +8,7 @@ import { foundAgents, openStateFile, type StateFile, stateFileOf } from '../comm
 import { type Problem, unreadableOnes } from '../top/problems.ts';
 import type { Unreadable } from '../top/unreadable-states.ts';
 import { type Circle, circleView, type Part } from './circle-view.ts';
+import type { OpenState } from './kept-copies.ts';
 
 /** Samples of one agent in an answer: one for two pixels of a chart. */
 const POINTS_MAX = 600;
@@ -35,33 +36,42 @@ export interface Change {
   readonly capacity?: number | undefined;
 }
 
-export function historyOf(config: ResolvedConfig): History {
-  const { dataDir } = config.agent;
-  const lost: Unreadable[] = [];
+export function historyOf(config: ResolvedConfig, open: OpenState = openStateFile): History {
   const agents: History['agents'][number][] = [];
   const changes: Change[] = [];
   const times: number[] = [];
-  for (const id of foundAgents(dataDir)) {
-    const path = stateFileOf(dataDir, id);
-    const file = openStateFile(id, path);
-    if (typeof file === 'string') {
-      lost.push({ agent: id, path, why: file.slice(`${id}: ${path} `.length) });
-      continue;
-    }
-    try {
-      agents.push({ id, samples: samplesOf(file) });
-      changes.push(...changesOf(file));
-      const { first, last } = file.first(TIMES) ?? {};
-      for (const at of [first, last]) if (at !== null && at !== undefined) times.push(Number(at));
-    } catch (error) {
-      lost.push({ agent: id, path, why: whyUnreadable(error) });
-    } finally {
-      file.close();
-    }
-  }
+  const lost = eachFile(config, open, (file) => {
+    agents.push({ id: file.agent, samples: samplesOf(file) });
+    changes.push(...changesOf(file));
+    const { first, last } = file.first(TIMES) ?? {};
+    for (const at of [first, last]) if (at !== null && at !== undefined) times.push(Number(at));
+  });
   changes.sort((a, b) => a.at - b.at);
   const span = times.length > 0 ? { from: Math.min(...times), to: Math.max(...times) } : null;
   return { span, agents, changes, problems: unreadableOnes(lost, config) };
+}
+
+/** @returns the files that cannot be read, or only in part */
+function eachFile(
+  { agent: { dataDir } }: ResolvedConfig,
+  open: OpenState,
+  read: (file: StateFile) => void,
+): Unreadable[] {
+  return foundAgents(dataDir).flatMap((agent) => {
+    const path = stateFileOf(dataDir, agent);
+    const file = open(agent, path);
+    if (typeof file === 'string') {
+      return [{ agent, path, why: file.slice(`${agent}: ${path} `.length) }];
+    }
+    try {
+      read(file);
+      return [];
+    } catch (error) {
+      return [{ agent, path, why: whyUnreadable(error) }];
+    } finally {
+      file.close();
+    }
+  });
 }
 
 function samplesOf(file: StateFile): number[][] {
@@ -79,11 +89,18 @@ function changesOf({ agent, rows }: StateFile): Change[] {
 }
 
 /** The circle of the agents that were in the cluster at `at`: the last event about each decides. */
-export function circleAt(config: ResolvedConfig, at: number): Circle {
+export function circleAt(
+  config: ResolvedConfig,
+  at: number,
+  open: OpenState = openStateFile,
+): Circle {
+  const changes: Change[] = [];
+  eachFile(config, open, (file) => changes.push(...changesOf(file)));
+  changes.sort((a, b) => a.at - b.at);
   const { cluster } = config;
   const parts = new Map<string, Part>();
   const capacities = new Map(cluster.agents.map(({ id, capacity }) => [id, capacity]));
-  for (const { at: then, kind, id, capacity } of historyOf(config).changes) {
+  for (const { at: then, kind, id, capacity } of changes) {
     if (then > at) break;
     if (capacity !== undefined) capacities.set(id, capacity);
     if (kind === 'join') parts.set(id, { id, capacity: capacities.get(id) ?? 1 });

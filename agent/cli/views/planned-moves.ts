@@ -6,9 +6,10 @@ import { placementOf } from '../../composition/placement.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { ownedHosts } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { openStateFile, stateFileOf } from '../common/query-files.ts';
+import { isDamage, openStateFile, stateFileOf } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { capacitiesOf, type Part, viewOf } from './circle-view.ts';
+import type { OpenState } from './kept-copies.ts';
 
 /** Of more hosts only some are placed, and the result is an estimate: this takes about a second. */
 const HOSTS_MAX = 100_000;
@@ -52,6 +53,7 @@ export function plannedMoves(
   config: ResolvedConfig,
   agents: readonly AgentStatus[],
   { id, capacity, of }: MovesQuery,
+  open: OpenState = openStateFile,
 ): PlannedMoves {
   const moving = agents.find((one) => one.id === id);
   if (!moving) {
@@ -70,7 +72,7 @@ export function plannedMoves(
   const total = agents.reduce((sum, { hosts }) => sum + hosts, 0);
   const step = Math.max(1, Math.ceil(total / HOSTS_MAX));
   const asked = before.filter((one) => of === undefined || one.id === of);
-  const uncounted = asked.flatMap((one) => (moves.count(one.id, step) ? [] : [one.id]));
+  const uncounted = asked.flatMap((one) => (moves.count(one.id, step, open) ? [] : [one.id]));
   return {
     ...{ agent: id, capacity: wanted, capacityNow: moving.capacity, ...moves.times(step) },
     ...{ incompleteNow: moving.copyLag, uncounted, isEstimate: step > 1 },
@@ -134,12 +136,15 @@ class MoveCounts {
     this.#copies = Math.min(cluster.backups, after.length - 1);
   }
 
-  /** @returns false: its state file is not here */
-  count(agent: string, step: number): boolean {
-    const file = openStateFile(agent, stateFileOf(this.#config.agent.dataDir, agent));
+  /** @returns false: its state file is not here, or is damaged */
+  count(agent: string, step: number, open: OpenState): boolean {
+    const file = open(agent, stateFileOf(this.#config.agent.dataDir, agent));
     if (typeof file === 'string') return false;
     try {
       for (const [host] of file.rows(ownedHosts(step))) this.#add(agent, String(host));
+    } catch (error) {
+      if (isDamage(error)) return false;
+      throw error;
     } finally {
       file.close();
     }

@@ -3,12 +3,22 @@
 // the time. Each request opens the files and closes them, so that none keeps an agent from truncating
 // its write-ahead log.
 
-import path from 'node:path';
 import { z } from 'zod';
+import { whyUnreadable } from '../../storage/file/reading.ts';
 import { HAS_HOST, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
-import { foundAgents, openStateFile, type StateFile } from '../common/query-files.ts';
+import type { ResolvedConfig } from '../common/load-config.ts';
+import {
+  foundAgents,
+  isDamage,
+  openStateFile,
+  type StateFile,
+  stateFileOf,
+} from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { viewColumns } from '../state-files/query-views.ts';
+import { unreadableOnes } from '../top/problems.ts';
+import type { Unreadable } from '../top/unreadable-states.ts';
+import type { OpenState } from './kept-copies.ts';
 
 const rowSchema = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
 type Row = Readonly<z.output<typeof rowSchema>>;
@@ -46,7 +56,11 @@ export interface HostsQuery {
 type Cursor = readonly [number | string, string];
 
 /** The hosts of all agents. Numbers are sorted in descending order, names in ascending order. */
-export function hostsPage(dataDir: string, query: HostsQuery): RowsPage {
+export function hostsPage(
+  config: ResolvedConfig,
+  query: HostsQuery,
+  open: OpenState = openStateFile,
+): RowsPage {
   const { sort, limit, state, search, after } = query;
   const isName = sort === 'host';
   const filter = new HostFilter();
@@ -54,8 +68,8 @@ export function hostsPage(dataDir: string, query: HostsQuery): RowsPage {
   if (search !== undefined) filter.add('instr(host, ?) > 0', search.toLowerCase());
   if (after !== undefined) filter.after(sort, ...cursorOf(after, isName));
   const found = filter.sql(sort, limit + 1);
-  return withFiles(dataDir, query.agent, (files) => {
-    const all = files.flatMap((file) =>
+  return withFiles({ config, agent: query.agent, open }, (files) => {
+    const all = files.each((file) =>
       [...file.rows(found, ...filter.values)].map(([host, sorted]) => {
         const by = isName ? String(host) : Number(sorted);
         return { file, host: String(host), by };
@@ -67,7 +81,7 @@ export function hostsPage(dataDir: string, query: HostsQuery): RowsPage {
     const next = all.length > limit && last ? textOf([last.by, last.host]) : null;
     const whole = rowsOfHost('hosts', viewColumns.hosts);
     const rows = shown.flatMap(({ file, host }) =>
-      rowsOf(file, viewColumns.hosts, whole, host, 1, 0),
+      files.of(file, () => rowsOf(file, viewColumns.hosts, whole, host, 1, 0)),
     );
     return { rows, next };
   });
@@ -109,17 +123,18 @@ export interface UrlsQuery {
 
 /** The URLs of one host in a view, in the order of its files. */
 export function urlsPage(
-  dataDir: string,
+  config: ResolvedConfig,
   view: UrlView,
   { host, limit, after }: UrlsQuery,
+  open: OpenState = openStateFile,
 ): RowsPage {
   const columns = viewColumns[view];
   const passed = after === undefined ? 0 : passedOf(after);
   const sql = rowsOfHost(view, columns);
-  return withFiles(dataDir, undefined, (files) => {
-    const holder = files.find((file) => file.first(HAS_HOST, host));
+  return withFiles({ config, open }, (files) => {
+    const [holder] = files.each((file) => (file.first(HAS_HOST, host) ? [file] : []));
     if (!holder) return { rows: [], next: null };
-    const rows = rowsOf(holder, columns, sql, host, limit + 1, passed);
+    const rows = files.of(holder, () => rowsOf(holder, columns, sql, host, limit + 1, passed));
     const next = rows.length > limit ? textOf([passed + limit, host]) : null;
     return { rows: rows.slice(0, limit), next };
   });
@@ -142,23 +157,53 @@ function plain(value: unknown): string | number | null {
   return typeof value === 'number' || typeof value === 'string' ? value : null;
 }
 
+interface Source {
+  readonly config: ResolvedConfig;
+  /** Only its file is read. */
+  readonly agent?: string | undefined;
+  readonly open: OpenState;
+}
+
+/** The open files. One that turns out to be damaged has no rows, and is named. */
+class ReadFiles {
+  readonly files: StateFile[] = [];
+  readonly lost = new Map<string, Unreadable>();
+
+  each<T>(read: (file: StateFile) => readonly T[]): T[] {
+    return this.files.flatMap((file) => this.of(file, () => read(file)));
+  }
+
+  of<T>(file: StateFile, read: () => readonly T[]): readonly T[] {
+    try {
+      return read();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      const { agent, path } = file;
+      this.lost.set(agent, { agent, path, why: whyUnreadable(error) });
+      return [];
+    }
+  }
+}
+
 function withFiles(
-  dataDir: string,
-  agent: string | undefined,
-  read: (files: readonly StateFile[]) => Pick<RowsPage, 'rows' | 'next'>,
+  { config, agent, open }: Source,
+  read: (files: ReadFiles) => Pick<RowsPage, 'rows' | 'next'>,
 ): RowsPage {
-  const files: StateFile[] = [];
-  const problems: string[] = [];
+  const { dataDir } = config.agent;
+  const files = new ReadFiles();
   const ids = foundAgents(dataDir).filter((id) => agent === undefined || id === agent);
   try {
     for (const id of ids) {
-      const opened = openStateFile(id, path.join(dataDir, id, 'state.sqlite'));
-      if (typeof opened === 'string') problems.push(opened);
-      else files.push(opened);
+      const path = stateFileOf(dataDir, id);
+      const opened = open(id, path);
+      if (typeof opened !== 'string') files.files.push(opened);
+      else files.lost.set(id, { agent: id, path, why: opened.slice(`${id}: ${path} `.length) });
     }
-    return { ...read(files), problems };
+    const found = read(files);
+    const problems = unreadableOnes([...files.lost.values()], config);
+    return { ...found, problems: problems.map(({ text, remedy }) => `${text}; ${remedy}`) };
   } finally {
-    for (const file of files) file.close();
+    for (const file of files.files) file.close();
   }
 }
 

@@ -28,7 +28,7 @@ export function openExtract(path: string, views: readonly string[]): Readable {
     for (const sql of [...Object.values(COMMON), ...views.map((view) => `SELECT 1 FROM ${view}`)]) {
       db.prepare(sql);
     }
-    return { ok: true, db };
+    return { ok: true, db, isCopy: true };
   } catch (error) {
     db.close();
     return { ok: false, why: `is no extract (${error instanceof Error ? error.message : error})` };

@@ -13,7 +13,7 @@ import { bringUpToDate } from './database.ts';
 import { sizeOf, versionOf } from './examination.ts';
 
 export type Readable =
-  | { readonly ok: true; readonly db: Connection }
+  | { readonly ok: true; readonly db: Connection; readonly isCopy: boolean }
   /** `why` is a clause that follows the name of the file. */
   | { readonly ok: false; readonly why: string };
 
@@ -74,7 +74,7 @@ function readInPlace(path: string): Readable {
       db.close();
       return { ok: false, why };
     }
-    if (version === MIGRATIONS.length) return { ok: true, db };
+    if (version === MIGRATIONS.length) return { ok: true, db, isCopy: false };
     db.exec('COMMIT');
     const read = readCopy((copy) => db.prepare<[string]>('VACUUM INTO ?').run(copy));
     db.close();
@@ -101,7 +101,7 @@ function readCopy(copyTo: (path: string) => void): Readable {
     db = new Database(path);
     bringUpToDate(db);
     begin(db);
-    return { ok: true, db };
+    return { ok: true, db, isCopy: true };
   } catch (error) {
     db?.close();
     if (!isFull(error)) return { ok: false, why: whyUnreadable(error) };

@@ -22,6 +22,7 @@ function file(agent: string, ...events: Event[]): StateFile {
     first: () => undefined,
     otherCrawl: () => undefined,
     check: () => ({ damage: null, unchecked: [] }),
+    ...{ isCopy: false, endRows: () => {} },
     close: () => {},
   };
 }

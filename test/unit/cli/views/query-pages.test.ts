@@ -1,8 +1,10 @@
-// The order of a list whose rows come from several machines.
+// The order of a list whose rows come from several machines, and lists from damaged files.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { it } from 'node:test';
-import { mergedHosts } from '../../../../agent/cli/views/query-pages.ts';
+import { hostsPage, mergedHosts, urlsPage } from '../../../../agent/cli/views/query-pages.ts';
+import { crawlOf } from './state-files.ts';
 
 const page = (
   hosts: readonly (readonly [string, number | null])[],
@@ -44,4 +46,42 @@ it('merged pages are sorted as each page is, and continue if any has more', () =
   ]);
   const cut = [page([['a', 4]], 'more')];
   assert.notEqual(mergedHosts(cut, { sort: 'pages_queued', limit: 1 }).next, null);
+});
+
+it('a damaged file is named with its remedy, and the rows of the others are listed', (t) => {
+  const ids = ['a1', 'a2'];
+  const { config, fileOf } = crawlOf(t, ids, (store, id) => {
+    for (let k = 0; k < 300; k++) {
+      const url = `http://${id}.test/${k}`;
+      store.enqueue(`${id}.test`, { url, depth: 0 }, null);
+    }
+  });
+  const query = { sort: 'host', limit: 9 } as const;
+  const lists = () => [
+    hostsPage(config, query),
+    urlsPage(config, 'frontier', { host: 'a1.test', limit: 9 }),
+    urlsPage(config, 'frontier', { host: 'a2.test', limit: 9 }),
+  ];
+  assert.deepEqual(
+    lists().map(({ rows, problems }) => [rows.length, problems.length]),
+    [
+      [2, 0],
+      [9, 0],
+      [9, 0],
+    ],
+  );
+  // The header and the first tables are sound.
+  const file = fs.readFileSync(fileOf('a2'));
+  file.fill(0xff, 5 * 4096);
+  fs.writeFileSync(fileOf('a2'), file);
+  const [hosts, ofSound, ofDamaged] = lists();
+  assert.deepEqual(hostsOf(hosts!), ['a1.test']);
+  assert.equal(ofSound?.rows.length, 9);
+  assert.deepEqual(ofDamaged?.rows, []);
+  for (const { problems } of [hosts!, ofDamaged!]) {
+    assert.match(
+      problems.join(),
+      /a2\/state\.sqlite is damaged \(.*\); start the agent: .* --id a2/,
+    );
+  }
 });

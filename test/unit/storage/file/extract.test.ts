@@ -54,7 +54,7 @@ function extracted(path: string, views: readonly string[], to: string): string {
 function openExtractOf(agent: string, path: string, views = VIEWS): StateFile {
   const opened = openExtract(path, views);
   assert.ok(opened.ok, JSON.stringify(opened));
-  return readerOf(agent, path, opened.db);
+  return readerOf(agent, path, opened);
 }
 
 function openAll(paths: Readonly<Record<string, string>>): StateFile[] {
