@@ -68,7 +68,7 @@ export function Chart({ title, times, series, theme, isCount }) {
     plot.current?.setData([times, ...series.map(({ values }) => values)]);
   }, [times]);
   const text = isCount ? short : rate;
-  const latest = series.map(({ label, values }) => `${label} ${text(values.at(-1) ?? 0)}`);
+  const latest = series.map(({ label, values }) => `${label} ${typeof values.at(-1) === 'number' ? text(values.at(-1)) : '–'}`);
   return html`<figure class="chart">
     <figcaption>${title}
       <span class="keys">${series.slice(0, 6).map(({ label, colour }, i) => html`<span key=${label}><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect y="3" width="10" height="4" rx="2" fill=${colour} /></svg> ${latest[i]}</span>`)}</span>

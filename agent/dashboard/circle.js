@@ -3,6 +3,7 @@
 
 import { html, useEffect, useRef, useState } from '/lib/htm.js';
 import { agentColour, byName, count, duration, percent } from './format.js';
+import { Swatch } from './tables.js';
 import { leavesOf, Trie } from './trie.js';
 
 const SIZE = 320;
@@ -106,7 +107,7 @@ export function Circle({ circle, colours, middle }) {
       ${isTrie ? html`<${Trie} view=${views[0]} ...${common} />` : html`<${Ring} views=${views} middle=${middle} ...${common} />`}
       <${Legend} shares=${views[0].shares} ...${common} />
     </div>
-    <div role="status">${passed.map((one) => html`<p key=${one.id} class="note warn">${passedText(one)}</p>`)}</div>
+    <div role="status">${passed.map((one) => html`<p key=${one.id} class="note warn"><${Swatch} colour=${colours(one.id)} /> ${passedText(one)}</p>`)}</div>
     ${
       views.length > 1 &&
       html`<div class="note warn">
@@ -157,8 +158,7 @@ function Legend({ shares, colours, chosen, choose }) {
     ${names.map(
       (id) => html`<li key=${id} class=${chosen !== null && chosen !== id ? 'faint' : ''}>
         <button type="button" class="plain" onFocus=${() => choose(id)} onBlur=${() => choose(null)} onMouseEnter=${() => choose(id)} onMouseLeave=${() => choose(null)}>
-          <svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(id)} /></svg>
-          <span>${id}</span><span class="number">${percent(shares[id])}</span>
+          <${Swatch} colour=${colours(id)} /><span>${id}</span><span class="number">${percent(shares[id])}</span>
         </button>
       </li>`,
     )}
@@ -179,8 +179,10 @@ function gradeOf(silentMs, suspectAfterMs) {
 const heardText = (silentMs) => (silentMs === undefined ? 'not a member' : `${duration(silentMs)} ago`);
 
 export function Matrix({ agents, suspectAfterMs, overlay }) {
-  const ids = agents.map(({ id }) => id).sort(byName);
   const heard = new Map(agents.map(({ id, members }) => [id, new Map(members.map((one) => [one.id, one.silentMs]))]));
+  // Agents that do not answer are members until they are removed.
+  const ids = [...new Set([...heard].flatMap(([id, members]) => [id, ...members.keys()]))].sort(byName);
+  for (const id of ids) if (!heard.has(id)) heard.set(id, new Map());
   const Form = ids.length > TABLE_MAX ? MatrixMap : MatrixTable;
   return html`
     <${Form} ids=${ids} heard=${heard} suspectAfterMs=${suspectAfterMs} />

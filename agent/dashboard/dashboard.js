@@ -6,7 +6,7 @@ import { get, readEvents, token } from './api.js';
 import { Chart, seriesOf } from './charts.js';
 import { Circle, colouring, Matrix } from './circle.js';
 import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
-import { agentColour, count, dateTime, duration, rate, short } from './format.js';
+import { agentColour, byName, count, dateTime, duration, rate, short } from './format.js';
 import { Lookup, Sql } from './lookup.js';
 import { Replay } from './replay.js';
 import { Agents, EventList, Events, Failure, Hosts, Problems } from './tables.js';
@@ -96,11 +96,7 @@ function useCircle(tokenNumber) {
 
 function sampleOf({ at, agents }) {
   const of = (name) => Object.fromEntries(agents.map((agent) => [agent.id, agent[name]]));
-  const failed = {};
-  for (const { failures } of agents) {
-    for (const [name, n] of Object.entries(failures ?? {})) failed[name] = (failed[name] ?? 0) + n;
-  }
-  return { at, failed, rates: of('pagesPerSecond'), queued: of('queued'), delays: of('loopDelayMs') };
+  return { at, failed: of('failures'), rates: of('pagesPerSecond'), queued: of('queued'), delays: of('loopDelayMs') };
 }
 
 function useEvents(tokenNumber) {
@@ -137,16 +133,15 @@ function useEvents(tokenNumber) {
 
 const sum = (values) => Object.values(values).reduce((a, b) => a + b, 0);
 
-/** The time left and why; an estimate only if the queue has shrunk all the time. */
+/** The time left, in words; null unless the queue has shrunk all the time. */
 function estimateOf(samples) {
   const last = samples.at(-1);
   const first = samples.find(({ at }) => last.at - at <= ESTIMATE_MS);
-  if (!first || last.at - first.at < ESTIMATE_MS * 0.8) return ['unknown', 'the queue was not watched long enough'];
+  if (!first || last.at - first.at < ESTIMATE_MS * 0.8) return null;
   const middle = samples[Math.floor((samples.indexOf(first) + samples.length - 1) / 2)];
   const [from, half, to] = [first, middle, last].map(({ queued }) => sum(queued));
-  if (to === 0) return ['none', 'nothing is queued'];
-  if (!(from > half && half > to)) return ['unknown', 'the queue does not shrink'];
-  return [`≈ ${duration((to / (from - to)) * (last.at - first.at))}`, 'at the rate of the last minute'];
+  if (to === 0 || !(from > half && half > to)) return null;
+  return `≈ ${duration((to / (from - to)) * (last.at - first.at))}`;
 }
 
 function stateOf({ complete, agents, failures }) {
@@ -162,6 +157,7 @@ function Header({ view, error, samples, refresh, askToken }) {
   const agents = view?.agents ?? [];
   const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);
   const isPaused = agents.some(({ paused }) => paused);
+  const left = agents.length > 0 && samples.length > 0 ? estimateOf(samples) : null;
   // Without agents nothing is known, which is not the same as 0 pages.
   const sums = agents.length > 0 && [
     ['pages', count(total('pages'))],
@@ -171,12 +167,12 @@ function Header({ view, error, samples, refresh, askToken }) {
   ];
   const numbers = view && [
     ...(sums || []),
-    ['agents', `${agents.length} of ${agents.length + view.unreachable.length}`],
+    ['agents', `${agents.length} of ${agents.length + view.unreachable.length}`, view.unreachable.length > 0 && !view.complete && 'missing'],
+    ...(left ? [['time left', left]] : []),
   ];
-  const [left, why] = agents.length > 0 && samples.length > 0 ? estimateOf(samples) : [];
   return html`<header class="top">
     <div class="brand"><img src="/icon.svg" alt="" width="30" height="30" /><h1>${view?.name ?? 'ubiring'}</h1><span class=${`pill ${kind}`}>${text}</span></div>
-    ${numbers && html`<dl class="numbers">${numbers.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}${left && html`<div title=${why}><dt>time left</dt><dd>${left}<span class="hidden"> ${why}</span></dd></div>`}</dl>`}
+    ${numbers && html`<dl class="numbers">${numbers.map(([name, value, kind]) => html`<div key=${name}><dt>${name}</dt><dd class=${kind || ''}>${value}</dd></div>`)}</dl>`}
     <div class="actions">
       ${agents.length > 0 && html`<button type="button" class="main" onClick=${() => command.send(isPaused ? 'Resume' : 'Pause', '/directives', { kind: isPaused ? 'resume' : 'pause' })}>${isPaused ? 'Resume' : 'Pause'}</button>`}
       <button type="button" onClick=${askToken}>Token</button>
@@ -228,7 +224,8 @@ function Now({ view }) {
 }
 
 function Overview({ view, circle, samples, events, colours, theme }) {
-  const ids = view.agents.map(({ id }) => id);
+  // Agents that no longer answer keep their lines.
+  const ids = [...new Set(samples.flatMap(({ rates }) => Object.keys(rates)))].sort(byName);
   const times = samples.map(({ at }) => at / 1000);
   const perAgent = (name) => seriesOf(ids, (id) => samples.map((sample) => sample[name][id] ?? null), colours);
   const queue = [{ label: 'all', colour: colours(ids[0] ?? ''), values: samples.map(({ queued }) => sum(queued)) }];
@@ -240,10 +237,16 @@ function Overview({ view, circle, samples, events, colours, theme }) {
         <h2>${view.overlay === 'ring' ? 'Ring' : 'Trie of identifiers'}</h2>
         <${Circle} circle=${circle} colours=${colours} middle=${{ value: rate(all), label: 'pages/s' }} />
       </section>
-      <section class="card">
-        <h2>Who heard whom</h2>
-        <${Matrix} agents=${view.agents} suspectAfterMs=${view.suspectAfterMs} overlay=${view.overlay} />
-      </section>
+      <div class="side">
+        <section class="card">
+          <h2>Who heard whom</h2>
+          <${Matrix} agents=${view.agents} suspectAfterMs=${view.suspectAfterMs} overlay=${view.overlay} />
+        </section>
+        <section class="card">
+          <h2>Latest events</h2>
+          <${EventList} events=${events.slice(0, 6)} />
+        </section>
+      </div>
       <section class="card wide">
         <h2>Since this page was opened</h2>
         <div class="charts">
@@ -253,23 +256,26 @@ function Overview({ view, circle, samples, events, colours, theme }) {
           <${Chart} title="Loop delay in ms" times=${times} series=${perAgent('delays')} theme=${theme} />
         </div>
       </section>
-      <section class="card wide"><h2>Latest events</h2><${EventList} events=${events.slice(0, 12)} /></section>
     </div>
   `;
 }
 
-/** The classes with most failures, each over the last ten seconds. */
+/** The classes with most failures, each over the last ten seconds, of the agents that answer. */
 function failedSeries(samples) {
-  const last = samples.at(-1)?.failed ?? {};
-  const names = Object.keys(last)
-    .sort((a, b) => last[b] - last[a])
-    .slice(0, 6);
+  const totals = new Map();
+  for (const classes of Object.values(samples.at(-1)?.failed ?? {})) {
+    for (const [name, n] of Object.entries(classes ?? {})) totals.set(name, (totals.get(name) ?? 0) + n);
+  }
+  const names = [...totals.keys()].sort((a, b) => totals.get(b) - totals.get(a)).slice(0, 6);
   return names.map((label, i) => ({
     ...{ label, colour: agentColour(i + 4) },
     values: samples.map(({ at, failed }, k) => {
       const before = samples[Math.max(0, k - 10)];
       const minutes = (at - before.at) / 60_000;
-      return minutes === 0 ? null : Math.max(0, (failed[label] ?? 0) - (before.failed[label] ?? 0)) / minutes;
+      const since = Object.keys(failed).map((id) => {
+        return before.failed[id] ? (failed[id]?.[label] ?? 0) - (before.failed[id][label] ?? 0) : 0;
+      });
+      return minutes === 0 ? null : since.reduce((all, n) => all + Math.max(0, n), 0) / minutes;
     }),
   }));
 }

@@ -40,6 +40,10 @@ export function Table({ caption, columns, rows, keyOf, empty }) {
   </div>`;
 }
 
+export function Swatch({ colour }) {
+  return html`<svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colour} /></svg>`;
+}
+
 export function Failure({ error }) {
   if (!error) return null;
   return html`<div class="note bad" role="alert"><strong>${error.message}</strong>${error.remedy && html`<br />${error.remedy}`}</div>`;
@@ -83,7 +87,7 @@ export function Agents({ view, colours, onLeave }) {
     {
       title: 'Agent',
       by: (a) => a.id,
-      of: (a) => html`<span class="nowrap"><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" rx="3" fill=${colours(a.id)} /></svg> <strong>${a.id}</strong></span>`,
+      of: (a) => html`<span class="nowrap"><${Swatch} colour=${colours(a.id)} /> <strong>${a.id}</strong></span>`,
     },
     { title: 'State', by: (a) => stateOf(a)[1], of: (a) => html`<${State} agent=${a} />` },
     measured('Hosts', (a) => a.hosts),
@@ -215,7 +219,7 @@ export function EventList({ events }) {
 }
 
 function sentence({ agent, kind, detail: d }) {
-  const hosts = d.hosts === undefined ? '' : `${count(Number(d.hosts) || 0)} hosts`;
+  const hosts = d.hosts === undefined ? '' : `${count(Number(d.hosts) || 0)} ${Number(d.hosts) === 1 ? 'host' : 'hosts'}`;
   switch (kind) {
     case 'join':
       return d.agent === agent ? `joined ${(d.view ?? []).length || ''} agents` : `met ${d.agent}`;
