@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import Database from 'better-sqlite3';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
@@ -40,4 +41,15 @@ export function crawlOf(
     cluster: { agents, overlay: 'ring', replicas: 20, backups: 1, contacts: [] },
   } as unknown as ResolvedConfig;
   return { config, fileOf: (id) => join(dataDir, id, 'state.sqlite') };
+}
+
+/** Overwrites the first page of a table. The file can still be opened. */
+export function damage(path: string, table: string): void {
+  const db = new Database(path);
+  const page = db.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').pluck().get(table);
+  const size = Number(db.pragma('page_size', { simple: true }));
+  db.close();
+  const file = fs.readFileSync(path);
+  file.fill(0xff, (Number(page) - 1) * size, Number(page) * size);
+  fs.writeFileSync(path, file);
 }
