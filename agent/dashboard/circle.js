@@ -69,16 +69,17 @@ function passing(before, view) {
 }
 
 /** What has passed in the last minute; agents that are back are left out. */
-function usePassed(views) {
+function usePassed(views, at) {
   const last = useRef(null);
   const [passed, set] = useState([]);
   const view = views.length === 1 ? views[0] : null;
   useEffect(() => {
     if (!view) return;
     const before = last.current;
-    last.current = view;
-    const found = before ? passing(before, view) : [];
-    if (found.length > 0) set(found);
+    last.current = { view, at };
+    // Backwards in time, agents that have not joined yet are none that have gone.
+    const found = before && before.at <= at ? passing(before.view, view) : [];
+    if (found.length > 0 || before?.at > at) set(found);
   }, [view]);
   useEffect(() => {
     if (passed.length === 0) return;
@@ -94,11 +95,11 @@ function passedText({ id, share, to }) {
   return `The ${percent(share)} of ${id} passed to ${heirs.join(', ')}${others}.`;
 }
 
-/** The space of host keys: a circle, or a trie where the overlay is kademlia. */
-export function Circle({ circle, colours, middle }) {
+/** The space of host keys at a time: a circle, or a trie where the overlay is kademlia. */
+export function Circle({ circle, at = 0, colours, middle }) {
   const [chosen, choose] = useState(null);
   const views = circle?.views ?? [];
-  const passed = usePassed(views);
+  const passed = usePassed(views, at);
   if (views.length === 0) return html`<p class="quiet">No agent has joined yet.</p>`;
   const isTrie = views[0].trie?.length > 0;
   const common = { passed, colours, chosen, choose };

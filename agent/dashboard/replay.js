@@ -39,7 +39,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
     // The answer to the last question counts, whatever the order of the answers.
     const asked = ++shown.current;
     get('/circle', { at: Math.round(at) }).then(
-      (found) => asked === shown.current && setCircle(found),
+      (found) => asked === shown.current && setCircle({ ...found, at }),
       () => {},
     );
   }, [at]);
@@ -88,7 +88,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
     </div>
     <div class="grid">
       <section class="card"><h2>Members at that time</h2>
-        <${Circle} circle=${circle} colours=${colours} middle=${{ value: String(circle?.views[0]?.agents.length ?? 0), label: 'agents' }} />
+        <${Circle} circle=${circle} at=${circle?.at} colours=${colours} middle=${{ value: String(circle?.views[0]?.agents.length ?? 0), label: 'agents' }} />
       </section>
       <section class="card"><h2>Changes until then</h2>
         <ol class="events" aria-label="Changes of the members, the latest first">

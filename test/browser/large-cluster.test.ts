@@ -183,4 +183,21 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     assert.equal(await numbers.innerText(), 'agents\n0 of 2');
     await page.close();
   });
+
+  test('Replay shows what passed forwards in time only', async () => {
+    const cluster = await started(4, 'kademlia');
+    const { page, faults } = await opened(cluster.url, 1600);
+    await page.goto(`${cluster.url}#replay?at=9000`);
+    const note = page.getByText(/The [\d.]+\s% of a4 passed to/);
+    await page.locator('.legend li').nth(2).waitFor();
+    await page.goto(`${cluster.url}#replay?at=4000`);
+    await page.locator('.legend li').nth(3).waitFor();
+    await page.goto(`${cluster.url}#replay?at=9000`);
+    await note.waitFor();
+    await page.goto(`${cluster.url}#replay?at=1000`);
+    await page.locator('.legend li').nth(1).waitFor({ state: 'detached' });
+    assert.equal(await page.getByText(/passed to/).count(), 0, 'a2 has not joined yet');
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
 });

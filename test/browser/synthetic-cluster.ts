@@ -67,18 +67,28 @@ export async function startSynthetic(
     };
   };
   const parts = () => ids.map((id) => ({ id, capacity: 1 }));
-  const answers: Readonly<Record<string, () => unknown>> = {
+  /** One agent at 1 s, all at 4 s, and all but the last at 9 s. */
+  const partsAt = (at: number) => {
+    const members = at < 4000 ? all.slice(0, 1) : at < 9000 ? all : all.slice(0, -1);
+    return members.map((id) => ({ id, capacity: 1 }));
+  };
+  const answers: Readonly<Record<string, (at: string | null) => unknown>> = {
     '/api/v1/cluster': view,
-    '/api/v1/circle': () => ({ overlay, views: [circleView(cluster, ids, parts())] }),
-    '/api/v1/history': () => ({ span: null, agents: [], changes: [], problems: [] }),
+    '/api/v1/circle': (at) => {
+      const members = at === null ? parts() : partsAt(Number(at));
+      return { overlay, views: [circleView(cluster, ids, members)] };
+    },
+    '/api/v1/history': () => ({
+      ...{ span: { from: 1000, to: 10_000 }, agents: [], changes: [], problems: [] },
+    }),
     '/api/v1/hosts': () => ({ rows: [], next: null, problems: [] }),
   };
   const server = http.createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const asset = assets.get(pathname);
     const answer = answers[pathname];
     if (asset) response.writeHead(200, { 'content-type': asset.type }).end(asset.body);
-    else if (answer) response.end(JSON.stringify(answer()));
+    else if (answer) response.end(JSON.stringify(answer(searchParams.get('at'))));
     else if (pathname === '/api/v1/events') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('retry: 2000\n\n');
     } else response.writeHead(404).end('{}');
