@@ -150,6 +150,9 @@ const HOST_SORTS = [
 
 export function Hosts({ view, filters, setFilters }) {
   const { search, state, agent, sort } = filters;
+  // What is typed must outlast the next answer of the agents.
+  const [typed, setTyped] = useState(search ?? '');
+  useEffect(() => setTyped(search ?? ''), [search]);
   const found = useRows('/hosts', { search, state, agent, sort });
   const now = view?.at ?? Date.now();
   const change = (name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
@@ -167,7 +170,7 @@ export function Hosts({ view, filters, setFilters }) {
   return html`<section>
     <h2>Hosts</h2>
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <label>Name <input type="search" value=${search ?? ''} placeholder="part of the name" onChange=${change('search')} /></label>
+      <label>Name <input type="search" value=${typed} placeholder="part of the name" onInput=${(event) => setTyped(event.target.value)} onChange=${change('search')} /></label>
       <label>State <select value=${state ?? ''} onChange=${change('state')}>
         <option value="">all</option>${HOST_STATES.map((one) => html`<option value=${one}>${one}</option>`)}
       </select></label>

@@ -119,7 +119,11 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
         .getByRole('status')
         .filter({ hasText: `${what}: 4 of 4 agents have it` })
         .first()
-        .waitFor();
+        .waitFor()
+        .catch(async (error: Error) => {
+          const said = await page.locator('main .note, main [role=status]').allInnerTexts();
+          throw new Error(`${what}: ${said.join(' | ')}`, { cause: error });
+        });
     for (const press of [mouse, keyboard]) {
       await press('Pause the crawl');
       await receipt('Pause');
@@ -173,6 +177,8 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
   test('filters are kept in the address', async () => {
     const { page, faults } = await opened('hosts');
     await page.getByLabel('Name', { exact: true }).fill('127.123.0.1');
+    // The part is drawn again with each answer.
+    for (let k = 0; k < 2; k++) await page.waitForResponse(/api\/v1\/cluster$/);
     await page.getByLabel('Name', { exact: true }).press('Enter');
     await until('the filter is in the address', () => page.url().includes('search=127.123.0.1'));
     await page.reload();
@@ -209,7 +215,9 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
   test('the arcs of a killed agent pass to the others, and the problem is named', async () => {
     const { page, faults } = await opened('overview');
     await page.locator('.legend li').filter({ hasText: 'a3' }).waitFor();
-    const events = collectTakeover(page);
+    // The overview shows only the last events.
+    const { page: log } = await opened('events');
+    const events = collectTakeover(log);
     process.kill(scratch.pid('a3')!, 'SIGKILL');
     await page.getByText('a3 does not answer').waitFor();
     await page.getByRole('link', { name: 'Show: a3 does not answer' }).waitFor();
@@ -224,7 +232,7 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     const label = await page.locator('.circle svg').first().getAttribute('aria-label');
     assert.match(String(label), /a1 [\d.]+\s%, a2 [\d.]+\s%, a4 [\d.]+\s%/);
     assert.deepEqual(faults, []);
-    await page.close();
+    await Promise.all([page.close(), log.close()]);
   });
 });
 
