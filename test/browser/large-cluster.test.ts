@@ -64,7 +64,9 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     const label = await trieOf(page).getAttribute('aria-label');
     assert.match(String(label), /a1 8 identifiers, [\d.]+\s%; .*a4 8 identifiers, [\d.]+\s%$/);
     assert.equal(await page.locator('.trie .leaf').count(), 4);
-    assert.ok((await page.locator('.trie .name').count()) > 10, 'most leaves have a name');
+    // The names are drawn when the width of the page is known.
+    const names = page.locator('.trie .name');
+    await untilAsked('most leaves have a name', async () => (await names.count()) > 10);
     assert.equal(await page.locator('.trie .ghost').count(), 0);
     cluster.kill('a3');
     await page.locator('.trie .ghost').waitFor();
