@@ -21,7 +21,11 @@ describe('the process of an agent', () => {
   });
 
   afterEach(() => {
-    process.env = { ...before };
+    // Another object in its place would not be the environment of the process.
+    for (const name of ['NODE_OPTIONS', 'MALLOC_ARENA_MAX']) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
   });
 
   it('has a small young generation, followed by the flags of this process', () => {
