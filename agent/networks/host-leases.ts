@@ -51,13 +51,17 @@ interface Home {
   isAway: boolean;
   /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
   releases: HostRelease[];
+  releaseAtMs: number;
   /** Grants that wait for the next pump: their waits count from then. */
   readonly arrived: { readonly grants: readonly HostGrant[]; from: Instant; grant: string }[];
 }
 
 const HOSTS_MAX = 500;
 const RELEASES_MAX = 10_000;
-/** A host that another network has is asked for after this time, then at growing intervals. */
+/**
+ * Releases are sent at multiples of this interval. A host that another network has is asked for at
+ * multiples of it, then of growing ones. So hosts share commands.
+ */
 const ASK_MIN_MS = 250;
 /** The longest interval, as a share of `leaseMs`: a place in the line lasts half of it. */
 const ASK_SHARE = 8;
@@ -78,7 +82,7 @@ export class HostLeases {
     for (const [network, pools] of parts.pools) {
       const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
       const empty = { leases: new Map(), due: new MinHeap<Lease>(), releases: [], arrived: [] };
-      const home: Home = { pools, loop, isAway: false, ...empty };
+      const home: Home = { pools, loop, isAway: false, releaseAtMs: 0, ...empty };
       this.#homes.set(network, home);
     }
   }
@@ -115,8 +119,8 @@ export class HostLeases {
     this.forget(host);
     if (this.#leftMs(lease, now) <= 0 || home.releases.length >= RELEASES_MAX) return;
     const delayMs = Math.max(0, lease.coolAtMs - now.mono);
+    if (home.releases.length === 0) home.releaseAtMs = multipleAfter(now.mono, ASK_MIN_MS);
     home.releases.push({ host, delayMs, grant: lease.held!.grant });
-    home.loop.kick();
   }
 
   /** Another agent of this network has the host now: the lease goes on under its renewals. */
@@ -194,9 +198,9 @@ export class HostLeases {
   }
 
   #nextOf(home: Home): number {
-    if (home.releases.length > 0) return -Infinity;
     this.#skipOutdated(home);
-    return home.due.firstKey;
+    const releaseAtMs = home.releases.length > 0 ? home.releaseAtMs : Infinity;
+    return Math.min(releaseAtMs, home.due.firstKey);
   }
 
   #askAt(home: Home, lease: Lease, atMs: number): void {
@@ -226,14 +230,15 @@ export class HostLeases {
   async #step(home: Home, now: Instant): Promise<number> {
     const { network, leaseMs } = this.#p.settings;
     const releases = home.releases.splice(0, HOSTS_MAX);
-    // A release that fails is not repeated: the lease expires.
-    if (releases.length > 0) await home.pools.releaseHosts(network, releases);
     const asked = this.#takeDue(home, now);
-    if (asked.length === 0) return Infinity;
     try {
       const grant = `${this.#p.token}/${++this.#lastGrant}`;
       const hosts = asked.map(({ host, delayMs }) => ({ host, delayMs }));
-      const grants = await home.pools.acquire(network, hosts, leaseMs, grant);
+      // In one round trip. A release that fails is not repeated: the lease expires.
+      const [grants] = await Promise.all([
+        home.pools.acquire(network, hosts, leaseMs, grant),
+        home.pools.releaseHosts(network, releases),
+      ]);
       home.arrived.push({ grants, from: now, grant });
     } catch (error) {
       for (const lease of asked) this.#askAt(home, lease, lease.askAtMs);
@@ -256,8 +261,8 @@ export class HostLeases {
     if (waitMs === null) {
       if (lease.held) this.#lost++;
       lease.held = null;
-      this.#askAt(home, lease, now.mono + lease.pauseMs);
-      lease.pauseMs = Math.min(leaseMs / ASK_SHARE, lease.pauseMs * 1.5);
+      this.#askAt(home, lease, multipleAfter(now.mono, lease.pauseMs));
+      lease.pauseMs = Math.min(leaseMs / ASK_SHARE, lease.pauseMs * 2);
       return;
     }
     const isFirst = this.#leftMs(lease, now) <= 0;
@@ -268,6 +273,10 @@ export class HostLeases {
     lease.readyAtMs = now.mono + waitMs;
     this.#p.wakeHost(lease.host);
   }
+}
+
+function multipleAfter(atMs: number, ms: number): number {
+  return (Math.floor(atMs / ms) + 1) * ms;
 }
 
 function unleased({ isAway }: Home): HostEntry {

@@ -162,9 +162,41 @@ describe('host leases', () => {
     await turn(0);
     leases.ended('h', 10, 100);
     leases.leave('h', at(40));
-    await turn(40);
-    assert.deepEqual(log.releases, [{ host: 'h', delayMs: 70, grant: log.asks[0]!.grant }]);
     assert.equal(leases.mayGoOn('h', at(41)), false);
+    await turn(leases.nextAtMs(at(41)));
+    assert.deepEqual(log.releases, [{ host: 'h', delayMs: 70, grant: log.asks[0]!.grant }]);
+  });
+
+  it('hosts that are left one after the other, and one that is asked for, share a round trip', async () => {
+    const { leases, log, turn } = subject();
+    for (const host of ['g', 'h', 'i']) leases.enter(host, 100, at(0));
+    await turn(0);
+    for (const [k, host] of ['g', 'h'].entries()) {
+      leases.leave(host, at(10 + k));
+      await turn(10 + k);
+    }
+    assert.deepEqual([log.releases.length, leases.isQuiet], [0, false]);
+    leases.enter('j', 100, at(20));
+    leases.pump(at(20));
+    assert.deepEqual([log.releases.length, log.asks.length], [2, 2]);
+    assert.equal(leases.isQuiet, true);
+  });
+
+  it('hosts that wait for other networks are asked for together', async () => {
+    const { leases, log, turn } = subject();
+    log.answer = null;
+    for (const [k, host] of ['g', 'h', 'i'].entries()) {
+      leases.enter(host, 100, at(20 * k));
+      await turn(20 * k);
+    }
+    log.asks.length = 0;
+    const next = leases.nextAtMs(at(60));
+    assert.ok(next > 60 && next <= 310);
+    await turn(next);
+    assert.deepEqual(
+      log.asks.map(({ hosts }) => hosts.length),
+      [3],
+    );
   });
 
   it('the lease of a host that is handed over is not released', async () => {
