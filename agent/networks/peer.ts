@@ -68,44 +68,48 @@ export class Peer {
   }
 
   async #step(now: Instant): Promise<number> {
-    while (this.#answers.length > 0 && this.#p.leads()) {
-      await this.#pools.ask(this.#answers[0]!);
-      this.#answers.shift();
-    }
     for (const number of this.#asked.keys()) {
       if (this.#p.frames.has(number)) continue;
       this.#asked.delete(number);
       this.#read.delete(number);
     }
-    if (this.#p.frames.size > 0) await this.#checkCentre(now);
-    for (const open of [...this.#p.frames.all()]) {
+    const frames = [...this.#p.frames.all()];
+    // In one round trip.
+    await Promise.all([
+      ...this.#answers.splice(0).map((answer) => this.#pools.ask(answer)),
+      ...(frames.length > 0 ? [this.#checkCentre(now)] : []),
+      ...frames.map((open) => this.#askAbout(open, now)),
+    ]);
+    for (const open of frames) {
       if (!this.#p.leads()) break;
-      await this.#askAbout(open, now);
+      await this.#readAbout(open, now);
     }
     return Math.min(IDLE_MS, this.#p.settings.timeoutMs / 6);
   }
 
   async #askAbout(open: OpenFrame, now: Instant): Promise<void> {
-    const { timeoutMs } = this.#p.settings;
-    const { frame, claimedAt } = open;
+    const { network, timeoutMs, seeds } = this.#p.settings;
     const digests = this.#p.frames.undecided(open, this.#p.other);
-    if (digests.length === 0) return;
-    const pauseMs = timeoutMs / 3;
-    const since = (times: Map<string, number>) => now.mono - (times.get(frame.number) ?? -Infinity);
-    if (this.#absentSinceMs === null && since(this.#asked) >= pauseMs) {
-      const { network, token } = { ...this.#p.settings, ...this.#p };
-      const { marks: _, ...rest } = frame;
-      const from = { relay: network, sender: token, seeds: this.#p.settings.seeds };
-      await this.#pools.ask({ ...rest, flag: 2, ...from, digests });
-      this.#asked.set(frame.number, now.mono);
-      this.#asks++;
-    }
-    const isLate = this.#absentSinceMs !== null || now.mono - claimedAt.mono >= 2 * pauseMs;
-    if (isLate && since(this.#read) >= pauseMs) {
-      this.#asked.set(frame.number, this.#asked.get(frame.number) ?? -Infinity);
-      await this.#readMarks(open, digests, now);
-      this.#read.set(frame.number, now.mono);
-    }
+    const { marks: _, ...frame } = open.frame;
+    const askedMs = this.#asked.get(frame.number) ?? -Infinity;
+    const isDue = now.mono - askedMs >= timeoutMs / 3;
+    if (digests.length === 0 || this.#absentSinceMs !== null || !isDue) return;
+    const from = { relay: network, sender: this.#p.token, seeds };
+    await this.#pools.ask({ ...frame, flag: 2, ...from, digests });
+    this.#asked.set(frame.number, now.mono);
+    this.#asks++;
+  }
+
+  async #readAbout(open: OpenFrame, now: Instant): Promise<void> {
+    const pauseMs = this.#p.settings.timeoutMs / 3;
+    const { number } = open.frame;
+    const digests = this.#p.frames.undecided(open, this.#p.other);
+    const isLate = this.#absentSinceMs !== null || now.mono - open.claimedAt.mono >= 2 * pauseMs;
+    const readMs = this.#read.get(number) ?? -Infinity;
+    if (digests.length === 0 || !isLate || now.mono - readMs < pauseMs) return;
+    this.#asked.set(number, this.#asked.get(number) ?? -Infinity);
+    await this.#readMarks(open, digests, now);
+    this.#read.set(number, now.mono);
   }
 
   /** Reads the pools of the network itself, if it does not answer. */

@@ -4,12 +4,21 @@ import { it } from 'node:test';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { OpenFrames } from '../../../agent/networks/open-frames.ts';
 import { Peer } from '../../../agent/networks/peer.ts';
-import type { Pools } from '../../../agent/networks/pools.ts';
+import type { Frame, Pools } from '../../../agent/networks/pools.ts';
 
 const settings = {
   ...{ network: 'a', networks: ['a', 'b'], seeds: 1, batch: 10 },
   ...{ onTimeout: 'wait' as const, timeoutMs: 1000, leaseMs: 3000 },
 };
+
+function peerWith(frames: OpenFrames, pools: Pools): Peer {
+  return new Peer({
+    ...{ settings, other: 'b', frames, leads: () => true, agent: 'a-1', token: 'a-1.1' },
+    ...{ pools: new Map([['b', pools]]), wake: () => {} },
+    sha256: (text) => createHash('sha256').update(text).digest(),
+    onError: (error) => assert.fail(String(error)),
+  });
+}
 
 /**
  * The verdict of network a on two URLs, while network b, without centre, has `marks`; its pools can
@@ -22,13 +31,9 @@ async function verdictWith(marks: string | null, readableMs = 0) {
   const [open] = frames.all();
   let mono = 0;
   const marksOf = async () => (mono < readableMs ? null : marks);
-  const pools = { presence: async () => ({ hasCentre: false, mark: '' }), marksOf };
-  const peer = new Peer({
-    ...{ settings, other: 'b', frames, leads: () => true, agent: 'a-1', token: 'a-1.1' },
-    ...{ pools: new Map([['b', pools as unknown as Pools]]), wake: () => {} },
-    sha256: (text) => createHash('sha256').update(text).digest(),
-    onError: (error) => assert.fail(String(error)),
-  });
+  const presence = async () => ({ hasCentre: false, mark: '' });
+  const pools = { ask: async () => {}, presence, marksOf };
+  const peer = peerWith(frames, pools as unknown as Pools);
   for (; !frames.isDecided(open!) && mono < 10_000; mono += 100) {
     peer.pump({ mono, wall: mono });
     await immediately();
@@ -56,4 +61,21 @@ it('peer: without pools the verdict waits for leaseMs, and is partial', async ()
   const { owners, isPartial, mono } = await verdictWith(null);
   assert.deepEqual([owners, isPartial], [['', ''], true]);
   assert.ok(mono > settings.leaseMs);
+});
+
+it('peer: an answer, a question and the look for the centre share a round trip', () => {
+  const frames = new OpenFrames(['b']);
+  const base = { flag: 1 as const, origin: 'a-1', relay: 'a', sender: 'a-1.1' };
+  const own = { ...base, number: 'a/1', network: 'a', digests: ['x'] };
+  frames.add(own, '0', { mono: 0, wall: 0 });
+  const sent: string[] = [];
+  const never = (name: string) => new Promise<never>(() => sent.push(name));
+  const pools = {
+    ask: ({ number, flag }: Frame) => never(`${number} ${flag}`),
+    presence: () => never('presence'),
+  };
+  const peer = peerWith(frames, pools as unknown as Pools);
+  peer.answer({ ...own, number: 'b/1', network: 'b', flag: 3, marks: '0' });
+  peer.pump({ mono: 0, wall: 0 });
+  assert.deepEqual(sent.sort(), ['a/1 2', 'b/1 3', 'presence']);
 });
