@@ -8,7 +8,7 @@ import { Loop } from './loop.ts';
 import type { NetworkParts } from './network-settings.ts';
 import { OpenFrames } from './open-frames.ts';
 import { Peer } from './peer.ts';
-import type { Digest, Frame, Mark, Pools } from './pools.ts';
+import type { Digest, Entry, Frame, Mark, Pools } from './pools.ts';
 import { ranksAbove } from './rendezvous.ts';
 
 interface CentreParts extends NetworkParts {
@@ -17,11 +17,13 @@ interface CentreParts extends NetworkParts {
   /** The agents of this network. `isPartial`: there may be others. */
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
   readonly now: () => Instant;
+  /** A verdict may have been sent to this agent. */
+  readonly settled: () => void;
 }
 
 const OPEN_MAX = 8;
 const INBOX_MAX = 32;
-/** The pools are looked at after the shortest time, and at growing intervals while they are empty. */
+/** The interval of looks at the pools: shorter after one that finds something, else longer. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 320;
 /** An agent that waits for the role tries this often. */
@@ -61,6 +63,11 @@ export class Centre {
     for (const peer of this.#peers.values()) peer.pump(now);
   }
 
+  /** A frame may have been submitted. */
+  kick(): void {
+    this.#loop.kick();
+  }
+
   nextAtMs(): number {
     if (!this.#p.isWanted() && this.#ledFrom === null) return Infinity;
     return Math.min(this.#loop.nextAtMs(), ...[...this.#peers.values()].map((p) => p.nextAtMs()));
@@ -89,16 +96,17 @@ export class Centre {
     if (!(await this.#lead(now))) return RETRY_MS;
     if (!this.#isLoaded) await this.#load(now);
     await this.#checkFilled(now);
-    const { submitted, inbox } = await this.#own.take(OPEN_MAX - this.#frames.size, INBOX_MAX);
-    for (const { frame } of inbox) await this.#receive(frame);
-    const taken: string[] = [];
-    for (const { id, frame } of submitted) if (await this.#claim(frame)) taken.push(id);
-    const read = inbox.map(({ id }) => id);
-    if (taken.length + read.length > 0) await this.#own.acknowledge(taken, read);
+    const submittedMax = Math.max(0, OPEN_MAX - this.#frames.size);
+    const { submitted, inbox } = await this.#own.take(submittedMax, INBOX_MAX);
+    for (const frame of inbox) await this.#receive(frame);
+    let claimed = 0;
+    for (const entry of submitted) if (await this.#claim(entry)) claimed++;
     const settled = await this.#settle();
-    if (taken.length > 0) for (const peer of this.#peers.values()) peer.kick();
-    const isBusy = taken.length + read.length + settled > 0;
-    this.#pollMs = isBusy ? POLL_MIN_MS : Math.min(POLL_MAX_MS, this.#pollMs * 1.5);
+    if (claimed > 0) for (const peer of this.#peers.values()) peer.kick();
+    const isBusy = claimed + inbox.length + settled > 0;
+    this.#pollMs = isBusy
+      ? Math.max(POLL_MIN_MS, this.#pollMs * 0.75)
+      : Math.min(POLL_MAX_MS, this.#pollMs * 2);
     return Math.min(this.#pollMs, this.#p.settings.timeoutMs / 8);
   }
 
@@ -178,16 +186,18 @@ export class Centre {
     return this.#frames.compare(digest, asker, isHigher) ? 'q' : '0';
   }
 
-  /** True: the frame is, or was, taken. */
-  async #claim(frame: Frame): Promise<boolean> {
-    if (this.#frames.has(frame.number)) return true;
-    if (this.#frames.overlaps(frame)) return false;
+  /** True: the frame is, or was, claimed. */
+  async #claim(entry: Entry): Promise<boolean> {
+    const { frame } = entry;
+    const isOpen = this.#frames.has(frame.number);
+    if (!isOpen && this.#frames.overlaps(frame)) return false;
     try {
-      const marks = await this.#own.claim(this.#p.token, frame);
+      const marks = await this.#own.claim(this.#p.token, entry);
       if (marks === null) {
         this.#drop();
         return false;
       }
+      if (isOpen) return true;
       this.#frames.add(frame, marks, this.#p.now());
     } catch (error) {
       // It may have been claimed.
@@ -215,6 +225,7 @@ export class Centre {
       }
       this.#frames.delete(number);
       settled++;
+      if (origin === this.#p.agent) this.#p.settled();
       this.#counts.settled++;
       this.#counts.conceded += conceded.length;
       if (verdict.isPartial) this.#counts.partial++;

@@ -81,16 +81,17 @@ export interface Presence {
 /** Of other networks only `ask`, `marksOf`, `presence`, `mark`, `give` and the host leases are used. */
 export interface Pools {
   submit(frame: Frame): Promise<void>;
-  /** Centre: the frames that are not acknowledged, oldest first. */
+  /** Centre: the frames that are not claimed, oldest first. It removes those of the inbox. */
   take(
     submittedMax: number,
     inboxMax: number,
-  ): Promise<{ readonly submitted: readonly Entry[]; readonly inbox: readonly Entry[] }>;
+  ): Promise<{ readonly submitted: readonly Entry[]; readonly inbox: readonly Frame[] }>;
   /**
    * Centre: claims the digests and keeps the frame with the marks before, which it returns. If the
-   * frame is kept already, it returns the kept marks. Null: not the centre any more.
+   * frame is kept already, it returns the kept marks. It removes the entry. Null: not the centre
+   * any more.
    */
-  claim(token: string, frame: Frame): Promise<string | null>;
+  claim(token: string, entry: Entry): Promise<string | null>;
   /** Null: the pools are not filled. */
   marksOf(digests: readonly Digest[]): Promise<string | null>;
   /** Adds to the inbox of this network. */
@@ -105,7 +106,6 @@ export interface Pools {
     verdict: VerdictFrame,
     conceded: readonly Digest[],
   ): Promise<boolean>;
-  acknowledge(submitted: readonly string[], inbox: readonly string[]): Promise<void>;
   /** Centre: the frames that are claimed and not settled, with their marks. */
   openFrames(): Promise<readonly Frame[]>;
   verdicts(

@@ -23,12 +23,16 @@ export interface VerdictStore {
   decide(identity: string, verdict: Verdict): boolean;
   /** This agent has no other work than to wait for other networks. */
   isIdle(): boolean;
+  /** URLs of this agent that are queued, also those that other networks have or may have. */
+  queued(): number;
 }
 
 interface SubmitterParts extends NetworkParts {
   readonly store: VerdictStore;
   /** The URL is not wanted any more. */
   readonly release: (identity: string) => void;
+  /** A frame is sent in this turn. */
+  readonly sends: () => void;
   /** URLs were decided without the centre: their claims are missing. */
   readonly claimsMissing: () => void;
 }
@@ -45,9 +49,10 @@ interface Submitted {
 
 /** More frames are open only if each is full, so that a slow round makes larger frames. */
 const FRAMES_MAX = 4;
-/** URLs wait this long for others to share a frame. */
+/** URLs wait this long for others to share a frame; longer if the agent has a batch to visit. */
 const LINGER_MS = 100;
-/** A verdict is looked for after the shortest time, then at growing intervals. */
+const LINGER_MAX_MS = 2000;
+/** The interval of looks for a verdict: shorter after one that finds some, else longer. */
 const POLL_MIN_MS = 40;
 const POLL_MAX_MS = 640;
 const VERDICTS_MAX = 16;
@@ -102,6 +107,11 @@ export class Submitter {
     if (this.#frames.size > 0 || this.#loop.troubleMs(now) > 0) this.#loop.pump(now);
   }
 
+  /** There may be a verdict. */
+  kick(): void {
+    this.#loop.kick();
+  }
+
   /** The store has URLs that were not offered. */
   storeChanged(): void {
     this.#storeHasMore = true;
@@ -115,7 +125,7 @@ export class Submitter {
   /** When `pump` next has work (mono). */
   nextAtMs(): number {
     if (this.#frames.size > 0 || this.#loop.notBeforeMs() > 0) return this.#loop.nextAtMs();
-    if (this.#queue.size > 0) return this.#oldestAtMs + LINGER_MS;
+    if (this.#queue.size > 0) return this.#sendAtMs();
     return this.#p.store.isIdle() ? this.#repeatAtMs : Infinity;
   }
 
@@ -141,12 +151,18 @@ export class Submitter {
     this.#storeHasMore = identities.length >= max;
   }
 
+  /** When a frame that is not full is sent, unless this agent is idle (mono). */
+  #sendAtMs(): number {
+    const hasWork = this.#p.store.queued() >= this.#p.settings.batch;
+    return this.#oldestAtMs + (hasWork ? LINGER_MAX_MS : LINGER_MS);
+  }
+
   #makeFrames(now: Instant): void {
     const { batch, leaseMs } = this.#p.settings;
     while (this.#queue.size > 0 && this.#frames.size < FRAMES_MAX) {
       if (this.#queue.size < batch) {
         if (this.#frames.size > 0) return;
-        if (now.mono - this.#oldestAtMs < LINGER_MS && !this.#p.store.isIdle()) return;
+        if (now.mono < this.#sendAtMs() && !this.#p.store.isIdle()) return;
       }
       const part = [...this.#queue].slice(0, batch);
       for (const [digest] of part) this.#queue.delete(digest);
@@ -181,28 +197,35 @@ export class Submitter {
     this.#frames.set(number, { frame, identities, ...times, isRepeated });
     for (const digest of digests) this.#held.add(digest);
     this.#counts.frames++;
-    this.#pollMs = POLL_MIN_MS;
     this.#loop.kick();
+    this.#p.sends();
   }
 
   /** Sends what is due, and looks for verdicts. */
   async #exchange(now: Instant): Promise<number> {
     const resendMs = 2 * this.#p.settings.timeoutMs;
-    for (const submitted of [...this.#frames.values()]) {
-      const { sentAtMs } = submitted;
-      if (sentAtMs !== null && now.mono - sentAtMs < resendMs) continue;
-      await this.#own.submit(submitted.frame);
-      submitted.sentAtMs = now.mono;
-    }
-    const found = await this.#own.verdicts(this.#p.agent, this.#cursor, VERDICTS_MAX);
+    const due = [...this.#frames.values()].filter(({ sentAtMs }) => {
+      return sentAtMs === null || now.mono - sentAtMs >= resendMs;
+    });
+    // In one round trip.
+    const [found] = await Promise.all([
+      this.#own.verdicts(this.#p.agent, this.#cursor, VERDICTS_MAX),
+      ...due.map((submitted) => this.#send(submitted, now)),
+    ]);
     for (const { id, verdict } of found) {
       this.#cursor = id;
       this.#arrived.push(verdict);
     }
     if (found.length === VERDICTS_MAX) return 0;
-    const pauseMs = this.#pollMs;
-    this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 1.5);
-    return pauseMs;
+    if (due.length > 0) return this.#pollMs;
+    if (found.length > 0) this.#pollMs = Math.max(POLL_MIN_MS, this.#pollMs * 0.8);
+    else this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 1.5);
+    return this.#pollMs;
+  }
+
+  async #send(submitted: Submitted, now: Instant): Promise<void> {
+    await this.#own.submit(submitted.frame);
+    submitted.sentAtMs = now.mono;
   }
 
   #settle(verdict: VerdictFrame, now: Instant): void {

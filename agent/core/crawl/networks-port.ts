@@ -24,6 +24,8 @@ export interface NetworksCalls {
   hasWork(host: Host): boolean;
   /** This agent has no other work than to wait for other networks. */
   isIdle(): boolean;
+  /** URLs of this agent that are queued, also those that other networks have or may have. */
+  queued(): number;
   /** This agent has nothing to do, to send or to wait for. */
   isDone(): boolean;
   /** Hosts that wait for a visit; none if this agent has few URLs, or does not crawl. */

@@ -42,12 +42,13 @@ export class SharedCrawl implements Part {
 
   constructor(parts: SharedCrawlParts) {
     this.#p = parts;
-    const { networks, visits, activity, isIdle } = parts;
+    const { networks, visits, store, activity, isIdle } = parts;
     this.#name = networks ? centreName(networks.network) : '';
     networks?.begin({
       wake: (host) => visits.wake(host),
       hasWork: (host) => this.#hasWork(host),
       isIdle: () => visits.waitsForNetworks(),
+      queued: () => store.owned().queued,
       isDone: isIdle,
       activity,
       spareHosts: () => this.#spareHosts(),

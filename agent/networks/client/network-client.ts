@@ -40,9 +40,13 @@ export class NetworkClient {
       ...parts,
       release: (identity) => this.#reporter.report([identity], 'released', this.#now),
       claimsMissing: () => this.#reporter.claimsMissing(),
+      sends: () => this.#centre.kick(),
     });
     const isWanted = parts.isCentreWanted;
-    this.#centre = new Centre({ ...parts, isWanted, now: () => this.#now });
+    this.#centre = new Centre({
+      ...{ ...parts, isWanted, now: () => this.#now },
+      settled: () => this.#submitter.kick(),
+    });
     this.#leases = new HostLeases(parts);
     this.#rest = new Rest(parts);
     const mark = () => this.#rest.mark;

@@ -70,6 +70,7 @@ export class SharedNetworks implements Networks {
         elsewhere: (after, max) => parts.store.elsewhere(after, max),
         decide: (identity, verdict) => this.#decide(identity, verdict),
         isIdle: () => this.#calls?.isIdle() ?? false,
+        queued: () => this.#calls?.queued() ?? 0,
         unreported: (max) => parts.store.unreported(max),
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),

@@ -31,30 +31,45 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1`,
 );
 
+/** KEYS: URL_pool inbox. ARGV: their maximum counts. Removes the entries of the inbox. */
+export const take = script(
+  'take',
+  `local submitted = {}
+if ARGV[1] ~= '0' then
+  submitted = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[1])
+end
+local inbox = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', ARGV[2])
+for _, entry in ipairs(inbox) do redis.call('XDEL', KEYS[2], entry[1]) end
+return {submitted, inbox}`,
+);
+
 /**
- * KEYS: centre local_reduce_pool dist_reduce_pool mark SHARDS. It ends the rest.
- * ARGV: token ttl number frame isFirst isLast marks DIGESTS. `marks` are those of the parts before;
- * until the last part local_reduce_pool has the marks so far, which a repetition finds. The frame's
- * JSON ends with empty marks, to which those of all parts are added.
+ * KEYS: centre local_reduce_pool dist_reduce_pool mark URL_pool SHARDS. It ends the rest, and removes
+ * the entry. ARGV: token ttl number frame isFirst isLast marks id DIGESTS. `marks` are those of the
+ * parts before; until the last part local_reduce_pool has the marks so far, which a repetition finds.
+ * The frame's JSON ends with empty marks, to which those of all parts are added.
  */
 export const claim = script(
   'claim',
   `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
 if ARGV[5] == '1' then
   local kept = redis.call('HGET', KEYS[3], ARGV[3])
-  if kept then return kept end
+  if kept then
+    redis.call('XDEL', KEYS[5], ARGV[8])
+    return kept
+  end
 end
 if string.sub(redis.call('GET', KEYS[4]) or '', 1, 4) == 'rest' then
   redis.call('SET', KEYS[4], 'work ' .. ARGV[3], 'PX', ARGV[2])
 end
-local count = (#ARGV - 7) / 2
+local count = (#ARGV - 8) / 2
 local known = redis.call('HGET', KEYS[2], ARGV[3]) or ''
 local found = string.sub(known, #ARGV[7] + 1, #ARGV[7] + count)
 if #found < count then
   local marks = {}
-  for i = 8, #ARGV, 2 do
-    local finish = KEYS[5 + 2 * ARGV[i + 1]]
-    local task = KEYS[6 + 2 * ARGV[i + 1]]
+  for i = 9, #ARGV, 2 do
+    local finish = KEYS[6 + 2 * ARGV[i + 1]]
+    local task = KEYS[7 + 2 * ARGV[i + 1]]
     if redis.call('SISMEMBER', finish, ARGV[i]) == 1 then
       marks[#marks + 1] = 'f'
     elseif redis.call('SADD', task, ARGV[i]) == 1 then
@@ -64,7 +79,7 @@ if #found < count then
     end
   end
   found = table.concat(marks)
-  for k = 5, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
+  for k = 6, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
   if ARGV[6] ~= '1' then
     redis.call('HSET', KEYS[2], ARGV[3], ARGV[7] .. found)
     redis.call('PEXPIRE', KEYS[2], ARGV[2])
@@ -74,6 +89,7 @@ if ARGV[6] == '1' then
   redis.call('HDEL', KEYS[2], ARGV[3])
   redis.call('HSET', KEYS[3], ARGV[3], string.sub(ARGV[4], 1, -3) .. ARGV[7] .. found .. '"}')
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
+  redis.call('XDEL', KEYS[5], ARGV[8])
 end
 return found`,
 );

@@ -124,25 +124,31 @@ export class RedisPools implements Pools {
   }
 
   async take(submittedMax: number, inboxMax: number) {
-    const [submitted, inbox] = await Promise.all([
-      this.#entries(this.#keys.urlPool, submittedMax),
-      this.#entries(this.#keys.inbox, inboxMax),
-    ]);
-    return { submitted, inbox };
+    const { urlPool, inbox } = this.#keys;
+    const counts = [submittedMax === 0 ? 0 : bounded(submittedMax), bounded(inboxMax)];
+    const reply = await this.link.run(scripts.take, [urlPool, inbox], counts);
+    const [submitted, received] = (reply as [string, string[]][][]).map(entriesOf);
+    // Nobody could claim these.
+    const wrong = submitted!.flatMap(({ id, frame }) => (frame === null ? [id] : []));
+    if (wrong.length > 0) await this.link.call(['XDEL', urlPool, ...wrong]);
+    return {
+      submitted: submitted!.filter((entry): entry is Entry => entry.frame !== null),
+      inbox: received!.flatMap(({ frame }) => (frame === null ? [] : [frame])),
+    };
   }
 
-  async claim(token: string, frame: Frame): Promise<string | null> {
-    assert(frame.digests.length > 0);
-    const { centre, localReducePool, distReducePool, mark } = this.#keys;
+  async claim(token: string, { id, frame }: Entry): Promise<string | null> {
+    assert(frame.digests.length > 0 && streamId.test(id));
+    const { centre, localReducePool, distReducePool, mark, urlPool } = this.#keys;
     const parts = this.#partsOf(frame.digests);
     let marks = '';
     for (const [k, part] of parts.entries()) {
       const reply = await this.link.run(
         scripts.claim,
-        [centre, localReducePool, distReducePool, mark, ...part.keys],
+        [centre, localReducePool, distReducePool, mark, urlPool, ...part.keys],
         [
           ...[token, unusedMsMax, frame.number, frameText({ ...frame, marks: '' })],
-          ...[k === 0 ? 1 : 0, k === parts.length - 1 ? 1 : 0, marks, ...part.args],
+          ...[k === 0 ? 1 : 0, k === parts.length - 1 ? 1 : 0, marks, id, ...part.args],
         ],
       );
       if (reply === null) return null;
@@ -173,13 +179,6 @@ export class RedisPools implements Pools {
       if (reply !== 1) return false;
     }
     return true;
-  }
-
-  async acknowledge(submitted: readonly string[], inbox: readonly string[]): Promise<void> {
-    await Promise.all([
-      this.#delete(this.#keys.urlPool, submitted),
-      this.#delete(this.#keys.inbox, inbox),
-    ]);
   }
 
   async openFrames(): Promise<readonly Frame[]> {
@@ -345,27 +344,6 @@ export class RedisPools implements Pools {
     await this.link.run(scripts.append, [stream], args);
   }
 
-  /** Deletes entries that are no frames: nobody could acknowledge them. */
-  async #entries(stream: string, max: number): Promise<readonly Entry[]> {
-    const count = String(bounded(max));
-    const reply = await this.link.call(['XRANGE', stream, '-', '+', 'COUNT', count]);
-    const wrong: string[] = [];
-    const entries = (reply as [string, string[]][]).flatMap(([id, fields]) => {
-      const frame = readFrame(fields[1] ?? '');
-      if (frame === null) wrong.push(id);
-      return frame === null ? [] : [{ id, frame }];
-    });
-    await this.#delete(stream, wrong);
-    return entries;
-  }
-
-  async #delete(stream: string, ids: readonly string[]): Promise<void> {
-    assert(ids.every((id) => streamId.test(id)));
-    for (const part of parted(ids, scripts.scriptDigestsMax)) {
-      await this.link.call(['XDEL', stream, ...part]);
-    }
-  }
-
   /** All shards live as long as the crawl is used, also those that rarely change. */
   async #touch(): Promise<void> {
     const now = monotonicMs();
@@ -398,6 +376,11 @@ export class RedisPools implements Pools {
       return { keys: [...places.keys()].flatMap((shard) => this.#shardKeys(shard)), args };
     });
   }
+}
+
+/** `frame` is null if the entry is no frame. */
+function entriesOf(reply: [string, string[]][]) {
+  return reply.map(([id, fields]) => ({ id, frame: readFrame(fields[1] ?? '') }));
 }
 
 function bounded(max: number): number {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Frame, VerdictFrame } from '../../../agent/networks/pools.ts';
+import type { Entry, Frame, VerdictFrame } from '../../../agent/networks/pools.ts';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
 import { openPools, type RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
 
@@ -31,6 +31,11 @@ export function frameOf(
     digests: list,
     ...parts,
   };
+}
+
+/** The frame as an entry that is not in the stream. */
+export function entryOf(...given: Parameters<typeof frameOf>): Entry {
+  return { id: '1-1', frame: frameOf(...given) };
 }
 
 export function verdictOf(number: string, count: number, isPartial = false): VerdictFrame {

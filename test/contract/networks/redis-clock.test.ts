@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
-import { connected, digests, frameOf, lookMs, verdictOf } from './networks-stage.ts';
+import { connected, digests, entryOf, lookMs, verdictOf } from './networks-stage.ts';
 import { RedisClock, withoutClock } from './redis-clock.ts';
 
 const hour = 3_600_000;
@@ -33,7 +33,7 @@ describe('a Redis with another clock', { skip: withoutClock }, async () => {
       const list = digests(2);
       await pools.setFilled();
       assert.equal(await pools.lead('t', hour), true);
-      assert.equal(await pools.claim('t', frameOf('n', list)), '00');
+      assert.equal(await pools.claim('t', entryOf('n', list)), '00');
       await pools.settle('t', 'a1', verdictOf('n', 2), []);
       await pools.finish([list[0]!]);
       assert.equal(await pools.marksOf(list), 'fq');
@@ -62,7 +62,7 @@ describe('a Redis with another clock', { skip: withoutClock }, async () => {
     await pools.lead('t', hour);
     let cursor = '0';
     for (const number of ['1', '2', '3']) {
-      await pools.claim('t', frameOf(number, digests(1)));
+      await pools.claim('t', entryOf(number, digests(1)));
       await pools.settle('t', 'a1', verdictOf(number, 1), []);
       const found = await pools.verdicts('a1', cursor, 9);
       assert.deepEqual(

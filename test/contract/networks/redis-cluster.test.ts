@@ -7,6 +7,7 @@ import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
 import {
   connected,
   digests,
+  entryOf,
   failureOf,
   frameOf,
   opened,
@@ -24,7 +25,7 @@ const host = { host: 'h', delayMs: 0 };
 async function fill(pools: RedisPools): Promise<void> {
   await pools.setFilled();
   assert.equal(await pools.lead('t', hour), true);
-  assert.equal(await pools.claim('t', frameOf('n', list)), '0'.repeat(1200));
+  assert.equal(await pools.claim('t', entryOf('n', list)), '0'.repeat(1200));
   assert.equal(await pools.settle('t', 'a1', verdictOf('n', 1200), list.slice(600)), true);
   await pools.finish(list.slice(0, 300));
   assert.equal((await pools.acquire('berlin', [host], hour, 'g'))[0]!.waitMs, 0);
@@ -53,9 +54,9 @@ describe('pools in a Redis Cluster', { skip: withoutRedis }, async () => {
       await pools.submit(frameOf('m', list));
       await pools.ask(frameOf('m', list, { flag: 2 }));
       const { submitted, inbox } = await pools.take(9, 9);
-      await pools.acknowledge([submitted[0]!.id], [inbox[0]!.id]);
+      assert.equal(inbox.length, 1);
+      await pools.claim('t', submitted[0]!);
       assert.deepEqual(await pools.take(9, 9), { submitted: [], inbox: [] });
-      await pools.claim('t', frameOf('m', list));
       assert.equal((await pools.openFrames()).length, 1);
       await pools.release(list.slice(1000));
       await pools.hold(list.slice(1100));
@@ -90,7 +91,7 @@ describe('pools in a Redis Cluster', { skip: withoutRedis }, async () => {
     await cluster.moveKeys(slot, owner, other, /:finish_URL:|:lease:/);
     const cases = [
       [() => pools.finish(list.slice(300)), 'TRYAGAIN'],
-      [() => pools.claim('t', frameOf('m', list)), 'TRYAGAIN'],
+      [() => pools.claim('t', entryOf('m', list)), 'TRYAGAIN'],
       [() => pools.acquire('paris', [host], hour, 'g'), 'ASK'],
     ] as const;
     for (const [work, reply] of cases) {

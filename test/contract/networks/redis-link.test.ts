@@ -7,6 +7,7 @@ import {
   connected,
   digests,
   disconnected,
+  entryOf,
   failureOf,
   frameOf,
   lookMs,
@@ -47,9 +48,9 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     const list = digests(3);
     await pools.setFilled();
     await pools.lead('t', 3_600_000);
-    await pools.claim('t', frameOf('n', list));
+    await pools.claim('t', entryOf('n', list));
     await pools.settle('t', 'a1', verdictOf('n', 3), []);
-    await pools.claim('t', frameOf('m', list));
+    await pools.claim('t', entryOf('m', list));
     await pools.submit(frameOf('l', list));
     await pools.finish([list[0]!]);
     await server.stop('SIGKILL');
@@ -65,7 +66,7 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     assert.deepEqual(await pools.filledBy(), []);
     assert.deepEqual(await pools.openFrames(), []);
     assert.deepEqual(await pools.take(9, 9), { submitted: [], inbox: [] });
-    assert.equal(await pools.claim('t', frameOf('n', list)), null);
+    assert.equal(await pools.claim('t', entryOf('n', list)), null);
     assert.equal(await pools.lead('other', 1000), true);
     const [first] = await pools.verdicts('a1', '0', 9);
     assert.deepEqual(first?.verdict, verdictOf('n', 3));
@@ -144,15 +145,15 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     const pools = await connected({ url: proxy.url(), timeoutMs: 1500 });
     await pools.lead('t', 3_600_000);
     proxy.hold();
-    const work = failureOf(pools.claim('t', frameOf('n', digests(2))));
+    const work = failureOf(pools.claim('t', entryOf('n', digests(2))));
     while (proxy.heldCount === 0) await pause(lookMs);
     proxy.cut();
     assert.equal((await work).code, 'unreachable');
     proxy.release();
     await reconnected(pools);
     // NOSCRIPT may have been the answer that was lost.
-    await pools.claim('t', frameOf('n', digests(2)));
-    assert.equal(await pools.claim('t', frameOf('n', digests(2))), '00');
+    await pools.claim('t', entryOf('n', digests(2)));
+    assert.equal(await pools.claim('t', entryOf('n', digests(2))), '00');
     assert.equal((await pools.openFrames()).length, 1);
   });
 
@@ -209,9 +210,9 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     const list = digests(4);
     await pools.setFilled();
     await pools.lead('t', 3_600_000);
-    await pools.claim('t', frameOf('n', list.slice(2)));
+    await pools.claim('t', entryOf('n', list.slice(2)));
     await pools.settle('t', 'a1', verdictOf('n', 2), []);
-    await pools.claim('t', frameOf('m', list));
+    await pools.claim('t', entryOf('m', list));
     await pools.finish([list[0]!]);
     await pools.acquire('paris', [{ host: 'h', delayMs: 0 }], 3_600_000, 'g');
     await pools.link.call(['WAIT', '1', '0']);

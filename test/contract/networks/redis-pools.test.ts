@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
-import { connected, digest, digests, frameOf, verdictOf } from './networks-stage.ts';
+import { connected, digest, digests, entryOf, frameOf, verdictOf } from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 /** All keys, in order. */
@@ -20,8 +20,9 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     return pools;
   };
 
-  test('a submitted frame is taken until it is acknowledged, oldest first', async () => {
+  test('a submitted frame is taken until it is claimed, oldest first', async () => {
     const pools = await newPools();
+    await pools.lead('t', 60_000);
     const frames = [1, 2, 3].map((n) => frameOf(`berlin/a1.7/${n}`, digests(2, `s${n}`)));
     for (const frame of frames) await pools.submit(frame);
     const first = await pools.take(2, 2);
@@ -31,34 +32,31 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     );
     assert.deepEqual(first.inbox, []);
     assert.deepEqual(await pools.take(2, 2), first);
-    await pools.acknowledge([first.submitted[0]!.id], []);
+    await pools.claim('other', first.submitted[0]!);
+    assert.deepEqual(await pools.take(2, 2), first);
+    await pools.claim('t', first.submitted[0]!);
     const rest = await pools.take(10, 10);
     assert.deepEqual(
       rest.submitted.map(({ frame }) => frame),
       frames.slice(1),
     );
-    // Again, and with ids that are gone.
-    await pools.acknowledge([first.submitted[0]!.id, ...rest.submitted.map(({ id }) => id)], []);
+    assert.deepEqual((await pools.take(0, 10)).submitted, []);
+    // The first one again, whose claim is kept.
+    await pools.submit(frames[0]!);
+    for (const entry of (await pools.take(10, 10)).submitted) await pools.claim('t', entry);
     assert.deepEqual((await pools.take(10, 10)).submitted, []);
+    assert.equal((await pools.openFrames()).length, 3);
   });
 
-  test('questions and answers arrive in the inbox in order', async () => {
+  test('questions and answers are taken from the inbox once, in order', async () => {
     const pools = await newPools();
     const list = digests(3);
     const question = frameOf('paris/a1.1/1', list, { flag: 2, network: 'paris', relay: 'paris' });
     const answer = frameOf('berlin/a1.1/1', list, { flag: 3, relay: 'paris', marks: '0qf' });
     await pools.ask(question);
     await pools.ask(answer);
-    const { inbox, submitted } = await pools.take(10, 10);
-    assert.deepEqual(submitted, []);
-    assert.deepEqual(
-      inbox.map(({ frame }) => frame),
-      [question, answer],
-    );
-    await pools.acknowledge(
-      [],
-      inbox.map(({ id }) => id),
-    );
+    assert.deepEqual(await pools.take(10, 1), { submitted: [], inbox: [question] });
+    assert.deepEqual((await pools.take(10, 10)).inbox, [answer]);
     assert.deepEqual((await pools.take(10, 10)).inbox, []);
   });
 
@@ -88,10 +86,10 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const list = digests(3);
     await pools.finish([list[2]!]);
     assert.equal(await pools.lead('a1.7', 60_000), true);
-    assert.equal(await pools.claim('a1.7', frameOf('n', list)), '00f');
+    assert.equal(await pools.claim('a1.7', entryOf('n', list)), '00f');
     assert.equal(await pools.marksOf(list), 'qqf');
-    assert.equal(await pools.claim('a1.7', frameOf('n', list)), '00f');
-    assert.equal(await pools.claim('a1.7', frameOf('m', list)), 'qqf');
+    assert.equal(await pools.claim('a1.7', entryOf('n', list)), '00f');
+    assert.equal(await pools.claim('a1.7', entryOf('m', list)), 'qqf');
     const open = (await pools.openFrames()).toSorted((a, b) => (a.number < b.number ? -1 : 1));
     const kept = ['qqf', '00f'].map((marks, k) => frameOf('mn'[k]!, list, { marks }));
     assert.deepEqual(open, kept);
@@ -101,7 +99,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const pools = await newPools();
     const list = digests(3);
     await pools.lead('a1.7', 60_000);
-    await pools.claim('a1.7', frameOf('n', list));
+    await pools.claim('a1.7', entryOf('n', list));
     const verdict = { ...verdictOf('n', 3, true), owners: ['', 'paris', 'rome'], finals: '001' };
     assert.equal(await pools.settle('a1.7', 'a2', verdict, list.slice(1)), true);
     assert.equal(await pools.marksOf(list), 'q00');
@@ -117,7 +115,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const pools = await newPools();
     await pools.lead('t', 60_000);
     for (const n of ['1', '2', '3']) {
-      await pools.claim('t', frameOf(n, digests(1)));
+      await pools.claim('t', entryOf(n, digests(1)));
       await pools.settle('t', 'a1', verdictOf(n, 1), []);
       // A frame that is settled gets no second verdict.
       assert.equal(await pools.settle('t', 'a1', verdictOf(n, 1), []), true);
@@ -146,7 +144,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.finish(list.slice(1000, 1002));
     await pools.lead('t', 60_000);
     const before = pools.link.commands;
-    const marks = await pools.claim('t', frameOf('n', list));
+    const marks = await pools.claim('t', entryOf('n', list));
     assert.equal(marks, `${'0'.repeat(1000)}ff${'0'.repeat(1498)}`);
     assert.deepEqual(await pools.openFrames(), [frameOf('n', list, { marks: marks! })]);
     assert.ok(
@@ -169,7 +167,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     let runs = 0;
     pools.link.run = (script, keys, args) =>
       ++runs === 2 ? Promise.reject(new Error('cut')) : run(script, keys, args);
-    await assert.rejects(pools.claim('t', frameOf('n', list)), /cut/);
+    await assert.rejects(pools.claim('t', entryOf('n', list)), /cut/);
     pools.link.run = run;
     assert.deepEqual(await pools.openFrames(), []);
     const local = (await keysOf(pools)).find(
@@ -177,9 +175,9 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     );
     assert.deepEqual(await pools.link.call(['HKEYS', local!]), ['n']);
     // Other frames find its claims; it finds its own marks.
-    assert.equal(await pools.claim('t', frameOf('m', list.slice(999, 1001))), 'q0');
+    assert.equal(await pools.claim('t', entryOf('m', list.slice(999, 1001))), 'q0');
     const marks = `${'0'.repeat(1000)}q${'0'.repeat(499)}`;
-    assert.equal(await pools.claim('t', frameOf('n', list)), marks);
+    assert.equal(await pools.claim('t', entryOf('n', list)), marks);
     assert.equal(await pools.link.call(['EXISTS', local!]), 0);
     assert.equal((await pools.openFrames()).length, 2);
   });
@@ -188,7 +186,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const pools = await newPools();
     const list = digests(3);
     await pools.lead('t', 60_000);
-    await pools.claim('t', frameOf('n', list));
+    await pools.claim('t', entryOf('n', list));
     await pools.finish([list[0]!]);
     await pools.release([list[1]!]);
     assert.equal(await pools.marksOf(list), 'f0q');
@@ -229,7 +227,6 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.finish([]);
     await pools.release([]);
     await pools.hold([]);
-    await pools.acknowledge([], []);
     assert.equal(await pools.marksOf([]), '');
     assert.deepEqual(await pools.acquire('berlin', [], 1000, 'g'), []);
     await pools.releaseHosts('berlin', []);
@@ -247,9 +244,9 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal(got.filter(Boolean).length, 1);
     const [token, wrong] = got[0] ? ['a1.1', 'a2.1'] : ['a2.1', 'a1.1'];
     assert.equal((await pools.presence()).hasCentre, true);
-    assert.equal(await pools.claim(wrong!, frameOf('n', list)), null);
+    assert.equal(await pools.claim(wrong!, entryOf('n', list)), null);
     assert.equal(await pools.marksOf(list), '00');
-    assert.equal(await pools.claim(token!, frameOf('n', list)), '00');
+    assert.equal(await pools.claim(token!, entryOf('n', list)), '00');
     assert.equal(await other.settle(wrong!, 'a1', verdictOf('n', 2), list), false);
     assert.equal(await pools.marksOf(list), 'qq');
     assert.deepEqual(await pools.verdicts('a1', '', 1), []);
@@ -270,12 +267,12 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal(await pools.mark('', 'work 1'), 'work 1');
     assert.equal(await pools.mark('', 'rest 1'), 'work 1');
     await pools.lead('t', 60_000);
-    await pools.claim('t', frameOf('n1', first));
+    await pools.claim('t', entryOf('n1', first));
     assert.equal(await markOf(), 'work 1');
     assert.equal(await pools.mark('work 1', 'rest 1'), 'rest 1');
     await pools.setFilled();
     assert.equal(await pools.marksOf(first), '0', 'a claim of a network at rest is void');
-    await pools.claim('t', frameOf('n2', second));
+    await pools.claim('t', entryOf('n2', second));
     assert.equal(await markOf(), 'work n2');
     assert.equal(await pools.marksOf(second), 'q');
   });
@@ -302,7 +299,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const pools = await newPools();
     await pools.lead('a1.1', 5);
     while ((await pools.presence()).hasCentre) await pools.link.call(['PING']);
-    assert.equal(await pools.claim('a1.1', frameOf('n', digests(1))), null);
+    assert.equal(await pools.claim('a1.1', entryOf('n', digests(1))), null);
     assert.equal(await pools.lead('a2.1', 60_000), true);
   });
 
@@ -312,10 +309,10 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.submit(frameOf('n', list));
     await pools.ask(frameOf('n', list, { flag: 2 }));
     await pools.lead('t', 60_000);
-    await pools.claim('t', frameOf('n', list));
+    await pools.claim('t', entryOf('n', list));
     await pools.finish(list.slice(0, 5));
     await pools.settle('t', 'a1', verdictOf('n', 20), []);
-    await pools.claim('t', frameOf('m', list));
+    await pools.claim('t', entryOf('m', list));
     await pools.setFilled();
     await pools.acquire('berlin', [{ host: 'h', delayMs: 0 }], 1000, 'g');
     await pools.acquire('paris', [{ host: 'h', delayMs: 0 }], 1000, 'g');
@@ -375,29 +372,28 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
   test('scripts that the server has forgotten run all the same', async () => {
     const pools = await newPools();
     await pools.lead('t', 60_000);
-    await pools.claim('t', frameOf('n', digests(1)));
+    await pools.claim('t', entryOf('n', digests(1)));
     await pools.link.call(['SCRIPT', 'FLUSH']);
-    assert.equal(await pools.claim('t', frameOf('m', digests(2))), 'q0');
+    assert.equal(await pools.claim('t', entryOf('m', digests(2))), 'q0');
     const before = pools.link.commands;
-    assert.equal(await pools.claim('t', frameOf('l', digests(2))), 'qq');
+    assert.equal(await pools.claim('t', entryOf('l', digests(2))), 'qq');
     assert.equal(pools.link.commands, before + 1);
   });
 
   test('what is no digest, and lists that are too long, are refused', async () => {
     const pools = await newPools();
+    const refused = { name: 'AssertionError' };
     for (const list of [['x'], ['x'.repeat(22)], ['*'.repeat(22)], digests(1).concat('')]) {
-      await assert.rejects(pools.finish(list), { name: 'AssertionError' });
-      await assert.rejects(pools.submit(frameOf('n', list)), { name: 'AssertionError' });
+      await assert.rejects(pools.finish(list), refused);
+      await assert.rejects(pools.submit(frameOf('n', list)), refused);
     }
-    await assert.rejects(pools.finish(digests(10_001)), { name: 'AssertionError' });
-    await assert.rejects(pools.take(0, 0), { name: 'AssertionError' });
+    await assert.rejects(pools.finish(digests(10_001)), refused);
+    await assert.rejects(pools.take(0, 0), refused);
     await assert.rejects(
       pools.acquire('n', Array(10_001).fill({ host: 'h', delayMs: 0 }), 1000, 'g'),
-      {
-        name: 'AssertionError',
-      },
+      refused,
     );
-    await assert.rejects(pools.verdicts('a1', '7', 1), { name: 'AssertionError' });
-    await assert.rejects(pools.acknowledge(['*'], []), { name: 'AssertionError' });
+    await assert.rejects(pools.verdicts('a1', '7', 1), refused);
+    await assert.rejects(pools.claim('t', { ...entryOf('n', digests(1)), id: '*' }), refused);
   });
 });

@@ -82,6 +82,7 @@ class Stage {
     const centre = new Centre({
       ...this.#parts(agent),
       isWanted,
+      settled: () => {},
       members: () => ({ agents: [agent], isPartial: false }),
       now: () => this.time.now,
     });

@@ -76,6 +76,7 @@ export class ModelAgent {
         elsewhere: (after, max) => this.#rows((row) => row.state === 'elsewhere', after, max),
         decide: (page, verdict) => this.#decide(page, verdict),
         isIdle: () => this.isIdle(),
+        queued: () => this.#queued(),
         unreported: (max) => this.#unreported(max),
         reported: (reports) => this.#reported(reports),
         fill: (from, max) => this.#fill(from, max),
@@ -126,6 +127,12 @@ export class ModelAgent {
       if (queued + waiting > 0) return false;
     }
     return true;
+  }
+
+  #queued(): number {
+    let queued = 0;
+    for (const host of this.#hosts()) queued += this.#p.network.counts(host).queued;
+    return queued;
   }
 
   isDone(): boolean {

@@ -46,17 +46,17 @@ const REMOVALS = {
   },
   /** Rule 2: nothing is claimed. */
   claims: () => [
-    operation('claim', (was, pools) => (token, frame) => {
-      const marks = was(token, frame);
-      pools.release(frame.digests.filter((_, i) => marks?.[i] === '0'));
+    operation('claim', (was, pools) => (token, entry) => {
+      const marks = was(token, entry);
+      pools.release(entry.frame.digests.filter((_, i) => marks?.[i] === '0'));
       return marks;
     }),
   ],
   /** Rule 2: a claim that is repeated returns the marks that it finds now. */
   'marks-kept': () => [
-    operation('claim', (was, pools) => (token, frame) => {
-      const now = pools.marksOf(frame.digests) ?? '';
-      const marks = was(token, frame);
+    operation('claim', (was, pools) => (token, entry) => {
+      const now = pools.marksOf(entry.frame.digests) ?? '';
+      const marks = was(token, entry);
       return marks === null ? null : marks.replace(/./g, (mark, i) => now[i] ?? mark);
     }),
   ],

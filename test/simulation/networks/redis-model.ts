@@ -30,7 +30,7 @@ interface NetworkData {
   finished: Set<Digest>;
   claimed: Set<Digest>;
   submitted: Entry[];
-  inbox: Entry[];
+  inbox: Frame[];
   frames: Map<string, Frame>;
   verdicts: Map<string, { id: string; verdict: VerdictFrame }[]>;
   centre: { token: string; until: number } | null;
@@ -117,19 +117,15 @@ export class RedisModel {
   #frames(own: () => NetworkData, id: () => string) {
     return {
       submit: (frame: Frame) => void own().submitted.push({ id: id(), frame }),
-      ask: (frame: Frame) => void own().inbox.push({ id: id(), frame }),
-      take: (submittedMax: number, inboxMax: number) => ({
-        submitted: own().submitted.slice(0, submittedMax),
-        inbox: own().inbox.slice(0, inboxMax),
-      }),
-      acknowledge: (submitted: readonly string[], inbox: readonly string[]) => {
-        const data = own();
-        data.submitted = data.submitted.filter((entry) => !submitted.includes(entry.id));
-        data.inbox = data.inbox.filter((entry) => !inbox.includes(entry.id));
+      ask: (frame: Frame) => void own().inbox.push(frame),
+      take: (submittedMax: number, inboxMax: number) => {
+        const { submitted, inbox } = own();
+        return { submitted: submitted.slice(0, submittedMax), inbox: inbox.splice(0, inboxMax) };
       },
-      claim: (token: string, frame: Frame) => {
+      claim: (token: string, { id: entryId, frame }: Entry) => {
         const data = own();
         if (!this.isCentre(data, token)) return null;
+        data.submitted = data.submitted.filter((entry) => entry.id !== entryId);
         const kept = data.frames.get(frame.number);
         if (kept) return kept.marks!;
         if (this.isAtRest(data)) data.mark = `work ${frame.number}`;

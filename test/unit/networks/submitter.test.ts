@@ -17,6 +17,9 @@ function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
     stored: [] as string[],
     isDown: false,
     wants: true,
+    queued: 0,
+    sends: 0,
+    looks: 0,
   };
   const pools = {
     submit: async (frame: Frame) => {
@@ -24,6 +27,7 @@ function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
       log.frames.push(frame);
     },
     verdicts: async (_: string, after: string) => {
+      log.looks++;
       if (log.isDown) throw new Error('refused');
       const all = log.verdicts.map((verdict, i) => ({ id: String(i + 1), verdict }));
       return all.slice(Number(after));
@@ -47,8 +51,10 @@ function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
         return log.wants;
       },
       isIdle: () => false,
+      queued: () => log.queued,
     },
     release: (identity) => log.released.push(identity),
+    sends: () => log.sends++,
     claimsMissing: () => log.claimsMissing++,
   });
   const turn = async (ms: number) => {
@@ -68,6 +74,39 @@ describe('submitter', () => {
     await turn(0);
     assert.equal(log.frames.length, 1);
     assert.equal(log.frames[0]!.number, 'a/a-1.1/1');
+  });
+
+  it('with a batch to visit, URLs wait longer for others', async () => {
+    const { submitter, log, turn } = subject();
+    log.queued = 2;
+    submitter.offer(['x'], at(0));
+    await turn(0);
+    assert.equal(submitter.nextAtMs(), 2000);
+    await turn(1999);
+    assert.equal(log.frames.length, 0);
+    log.queued = 1;
+    assert.equal(submitter.nextAtMs(), 100);
+    await turn(1999);
+    assert.equal(log.frames.length, 1);
+  });
+
+  it('a frame is sent with a look for verdicts, and is told to the centre before', async () => {
+    const { submitter, log } = subject();
+    submitter.offer(['x', 'y'], at(0));
+    submitter.pump(at(0));
+    assert.deepEqual([log.sends, log.frames.length, log.looks], [1, 1, 1]);
+  });
+
+  it('a verdict that the centre tells of is looked for at once', async () => {
+    const { submitter, log, turn, answer } = subject();
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    answer('a/a-1.1/1', '', 'b');
+    await turn(1);
+    assert.equal(log.decided.length, 0);
+    submitter.kick();
+    await turn(2);
+    assert.deepEqual([log.decided.length, log.looks], [2, 2]);
   });
 
   it('the verdict decides each URL', async () => {
