@@ -143,7 +143,8 @@ export class Reporter {
 
   async #send(): Promise<void> {
     const { batch } = this.#p.settings;
-    let reports = this.#reports.splice(0, batch);
+    const inMemory = this.#reports.splice(0, batch);
+    let reports = inMemory;
     if (reports.length === 0) {
       reports = [...this.#p.store.unreported(batch)];
       this.#storeHasMore = reports.length >= batch;
@@ -159,6 +160,8 @@ export class Reporter {
       if (released.length > 0) await this.#own.release(released);
       this.#confirmed.push(...reports);
     } catch (error) {
+      // The store may have confirmed an earlier report of a URL whose claim is newer.
+      this.#reports.unshift(...inMemory);
       this.#storeHasMore = true;
       throw error;
     } finally {
