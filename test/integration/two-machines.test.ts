@@ -129,6 +129,24 @@ test('queries and lists show the agents of all machines', async (t) => {
   );
 });
 
+test('the URLs of a host that a dead agent still claims are counted once', async (t) => {
+  const { first, config, other } = await twoMachines(t);
+  const sql = 'SELECT host, pages_done, pages_queued FROM hosts ORDER BY host';
+  const whole = await run('query', config, '--json', sql);
+  assert.equal(whole.code, 0, whole.stderr);
+
+  process.kill(first.pid('a2')!, 'SIGKILL');
+  await untilJoined(config, 'a1', 'a3');
+  const [here, elsewhere] = await Promise.all([
+    run('query', config, '--json', sql),
+    run('query', other, '--json', sql),
+  ]);
+  assert.deepEqual([here.code, here.stderr], [0, '']);
+  assert.equal(here.stdout, whole.stdout);
+  // Only the state of the dead agent is missing there.
+  assert.equal(elsewhere.stdout, whole.stdout);
+});
+
 /** Reads the stream until it has shown events of so many agents. */
 async function agentsOfEvents(url: string, agents: number): Promise<string[]> {
   const seen = new Set<string>();

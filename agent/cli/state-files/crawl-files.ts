@@ -9,7 +9,7 @@ import { say } from '../common/output.ts';
 import { foundAgents, type StateFile, type StateFiles } from '../common/query-files.ts';
 import { openFilesOf } from './other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
-import { ClusterViews } from './query-views.ts';
+import { ClusterViews, sharedHosts, withMergedViews } from './query-views.ts';
 
 /** Maximum number of attempts to open all files while no host moves to another machine. */
 const OPENED_MAX = 3;
@@ -66,7 +66,10 @@ export async function openCrawlFiles(
   return { ok: true, files, views: new ClusterViews(files, onProblem, owners.owner), end };
 }
 
-/** With agents on other machines. Opened again if hosts have moved between machines meanwhile. */
+/**
+ * With agents on other machines. Opened again if hosts have moved between machines meanwhile, and with
+ * more views if some files claim the same host.
+ */
 async function openAllFiles(config: Config, views?: readonly string[]): Promise<StateFiles> {
   const { dataDir } = config.agent;
   const expected = membersOf(config).map(({ id }) => id);
@@ -75,12 +78,18 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
     return openFilesOf(config, expected);
   }
   const { RemoteStates } = await import('../remote/remote-states.ts');
+  const merged = withMergedViews(views);
+  let asked = views;
   for (let opened = 1; ; opened++) {
     const remote = await RemoteStates.begin(config, caller().env);
     const here = openFilesOf(config, expected);
-    const elsewhere = await remote.open(views);
+    const elsewhere = await remote.open(asked);
     const files = [...here.files, ...elsewhere.files];
-    if (!elsewhere.hasMoved || opened === OPENED_MAX) {
+    const hasMore = elsewhere.files.length > 0 && asked.length < merged.length;
+    // The merge that reads the rows reports damage.
+    const isLacking = hasMore && sharedHosts(files, () => {}).size > 0;
+    if (isLacking) asked = merged;
+    else if (!elsewhere.hasMoved || opened >= OPENED_MAX) {
       const isFound = (problem: string) =>
         files.some(({ agent }) => problem.startsWith(`${agent}: `));
       const problems = here.problems.filter((problem) => !isFound(problem));

@@ -83,6 +83,16 @@ export function viewsReadBy(sql: string): readonly string[] {
   }
 }
 
+/**
+ * With the views from which the URLs of a host are merged.
+ *
+ * @param views - those that a statement reads
+ */
+export function withMergedViews(views: readonly string[]): readonly string[] {
+  const isByHost = views.some((view) => view === 'hosts' || urlViews.some((one) => one === view));
+  return isByHost ? [...new Set([...views, ...urlViews])] : views;
+}
+
 export class ClusterViews {
   readonly #files: readonly StateFile[];
   readonly onProblem: (message: string) => void;
@@ -151,41 +161,13 @@ export class ClusterViews {
     }
   }
 
-  /** Rows of one file. Damage is reported and ends them early. */
-  *#read(file: StateFile, sql: string, ...values: unknown[]): Generator<unknown[]> {
-    try {
-      yield* file.rows(sql, ...values);
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      this.onProblem(`${file.agent}: read in part only: ${messageOf(error)}`);
-    }
+  #read(file: StateFile, sql: string, ...values: unknown[]): Generator<unknown[]> {
+    return readRows(file, this.onProblem, sql, ...values);
   }
 
-  /**
-   * Scans the sorted hosts of all files in parallel, so that only the shared ones are in memory.
-   */
   #sharedHosts(): ReadonlySet<string> {
-    if (this.#shared) return this.#shared;
-    const shared = new Set<string>();
-    this.#shared = shared;
-    const walks = this.#files.map((file) => {
-      return this.#read(file, 'SELECT host FROM host_rows WHERE owned ORDER BY host');
-    });
-    const heads = walks.map((walk) => nextHost(walk));
-    for (;;) {
-      let least: string | null = null;
-      let holders = 0;
-      for (const head of heads) {
-        if (head === null) continue;
-        if (least === null || head < least) [least, holders] = [head, 1];
-        else if (head === least) holders++;
-      }
-      if (least === null) return shared;
-      if (holders > 1) shared.add(least);
-      heads.forEach((head, k) => {
-        if (head === least) heads[k] = nextHost(walks[k]!);
-      });
-    }
+    this.#shared ??= sharedHosts(this.#files, this.onProblem);
+    return this.#shared;
   }
 
   *#mergedRows(view: UrlView, host: string): Generator<unknown[]> {
@@ -233,6 +215,50 @@ export class ClusterViews {
         stands: mergeClaims(claims, owner),
         answer: answers.length > 0 ? mergeClaims(answers, owner) : null,
       };
+    });
+  }
+}
+
+/** Rows of one file. Damage is reported and ends them early. */
+function* readRows(
+  file: StateFile,
+  onProblem: (message: string) => void,
+  sql: string,
+  ...values: unknown[]
+): Generator<unknown[]> {
+  try {
+    yield* file.rows(sql, ...values);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    onProblem(`${file.agent}: read in part only: ${messageOf(error)}`);
+  }
+}
+
+/**
+ * The hosts that several files claim. Scans the sorted hosts of all files in parallel, so that only
+ * these are in memory.
+ */
+export function sharedHosts(
+  files: readonly StateFile[],
+  onProblem: (message: string) => void,
+): ReadonlySet<string> {
+  const shared = new Set<string>();
+  const walks = files.map((file) => {
+    return readRows(file, onProblem, 'SELECT host FROM host_rows WHERE owned ORDER BY host');
+  });
+  const heads = walks.map((walk) => nextHost(walk));
+  for (;;) {
+    let least: string | null = null;
+    let holders = 0;
+    for (const head of heads) {
+      if (head === null) continue;
+      if (least === null || head < least) [least, holders] = [head, 1];
+      else if (head === least) holders++;
+    }
+    if (least === null) return shared;
+    if (holders > 1) shared.add(least);
+    heads.forEach((head, k) => {
+      if (head === least) heads[k] = nextHost(walks[k]!);
     });
   }
 }
