@@ -73,7 +73,7 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     const passed = await page.locator('.trie .ghost').getAttribute('d');
     assert.equal(passed?.match(/M/g)?.length, 8, 'each identifier of a3');
     const text = page.getByRole('status').getByText(/The [\d.]+\s% of a3 passed to /);
-    // What the others get is what a3 had, but for the rounding to slices.
+    // The shares that the others get sum up to that of a3, except for rounding to slices.
     const [had = 0, ...got] = String(await text.textContent())
       .match(/[\d.]+(?=\s%)/g)!
       .map(Number);

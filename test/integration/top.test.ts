@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { Problem } from '../../agent/cli/top/problems.ts';
@@ -11,6 +11,21 @@ import type { AgentStatus } from '../../agent/monitor/agent-status.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 import { noTerminal, Terminal } from './terminal.ts';
+
+/** The config of one agent whose seed is on a server with this listener. */
+async function oneHost(t: TestContext, listener: RequestListener): Promise<string> {
+  const scratch = new Scratch();
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    scratch.clean();
+    server.close().closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const seeds = [`http://127.0.0.1:${port}/`];
+  return scratch.config(1, { seeds, politeness: { hostDelayMs: 5 } });
+}
 
 async function clusterOf(t: TestContext) {
   const scratch = new Scratch();
@@ -50,16 +65,7 @@ test('top without a terminal prints a line or a JSON object for each frame, to t
 });
 
 test('top names hosts that wait for robots.txt, and a block ends the wait', async (t) => {
-  const scratch = new Scratch();
-  const server = createServer((_, response) => void response.writeHead(503).end());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    scratch.clean();
-    server.close().closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
-  const config = await scratch.config(1, { seeds: [`http://127.0.0.1:${port}/`] });
+  const config = await oneHost(t, (_, response) => void response.writeHead(503).end());
   const launch = start(['launch', config]);
   await untilAsked('the problem', async () => {
     const { stdout } = await run('top', config, '--json', '--count', '1');
@@ -73,22 +79,12 @@ test('top names hosts that wait for robots.txt, and a block ends the wait', asyn
 });
 
 test('top names a host whose pages repeat, and a block of it ends the crawl', async (t) => {
-  const scratch = new Scratch();
   let served = 0;
-  const server = createServer((_, response) => {
+  const config = await oneHost(t, (_, response) => {
     const links = Array.from({ length: 20 }, () => `<a href="/${++served}">x</a>`);
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end(`<p>${'Nothing else is here, on any of these pages. '.repeat(9)}</p>${links}`);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    scratch.clean();
-    server.close().closeAllConnections();
-  });
-  const { port } = server.address() as AddressInfo;
-  const seeds = [`http://127.0.0.1:${port}/`];
-  const config = await scratch.config(1, { seeds, politeness: { hostDelayMs: 5 } });
   const launch = start(['launch', config]);
   await untilAsked('the problem', async () => {
     const { stdout } = await run('top', config, '--json', '--count', '1');

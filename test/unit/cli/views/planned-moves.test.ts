@@ -1,4 +1,4 @@
-// What a leave or another capacity moves, compared with the preference lists before and after.
+// Compares the counted moves of a leave and of another capacity with the preference lists.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
