@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
-import { run, Scratch, start, until, untilJoined } from './cli-process.ts';
+import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 
 const NET = 119;
 
@@ -131,6 +131,15 @@ test('queries and lists show the agents of all machines', async (t) => {
 
 test('the URLs of a host that a dead agent still claims are counted once', async (t) => {
   const { first, config, other } = await twoMachines(t);
+  await untilAsked('all pages are settled and copied', async () => {
+    const { stdout } = await run('status', config, '--json');
+    const { agents } = JSON.parse(stdout) as { agents: readonly Record<string, number>[] };
+    return agents.every((one) =>
+      ['openRequests', 'outbox', 'unsettled', 'unanswered', 'copyLag'].every(
+        (name) => one[name] === 0,
+      ),
+    );
+  });
   const sql = 'SELECT host, pages_done, pages_queued FROM hosts ORDER BY host';
   const whole = await run('query', config, '--json', sql);
   assert.equal(whole.code, 0, whole.stderr);

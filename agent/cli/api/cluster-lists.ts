@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import type { ResolvedConfig } from '../common/load-config.ts';
+import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
@@ -26,7 +27,6 @@ import {
 } from '../views/query-pages.ts';
 import type { ListThread } from './list-thread.ts';
 
-const API = '/api/v1';
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
 const MACHINE = { scope: 'machine' } as const;
@@ -79,7 +79,10 @@ export class ClusterLists {
     const here = await this.#thread.call('hosts', query);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
-    const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', query);
+    const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', (agent) => ({
+      ...query,
+      agent,
+    }));
     const pages = answers.map(([, page]) => page);
     return mergedHosts([here, ...pages, none([...problems, ...more])], query);
   };
@@ -88,7 +91,7 @@ export class ClusterLists {
     const here = await this.#thread.call('urls', view, query);
     if (here.rows.length > 0) return here;
     const { agents, problems } = await this.#elsewhere(scope);
-    const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, query);
+    const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, () => query);
     const [, owned] = answers.find(([, { rows }]) => rows.length > 0) ?? [];
     return owned ?? none([...here.problems, ...problems, ...more]);
   };
@@ -96,12 +99,12 @@ export class ClusterLists {
   readonly history = async (scope: Scope) => {
     const here = await this.#thread.call('history');
     const { agents, problems } = await this.#elsewhere(scope);
-    const asked = await this.#each(agents, historySchema, '/history', {});
+    const asked = await this.#each(agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
     const silent = [...problems, ...asked.problems].map((sentence): Problem => {
-      const [text = '', ...remedy] = sentence.split(/; |: (?=set |change )/);
+      const { cause, remedy } = causeAndRemedy([sentence]);
       const look = 'look at the dashboard of its machine';
-      return { text, remedy: remedy.join('; ') || look, place: 'agents' };
+      return { text: cause, remedy: remedy || look, place: 'agents' };
     });
     // Agents of one machine report each other, too.
     const theirs = answers.map(([id, one]): typeof one => {
@@ -138,7 +141,7 @@ export class ClusterLists {
   };
 
   async #remoteEvents(agent: RemoteAgent, after: number | null): Promise<AgentEvents | null> {
-    const path = `${API}/agents/${encodeURIComponent(agent.id)}/events`;
+    const path = `/agents/${encodeURIComponent(agent.id)}/events`;
     const query = after === null ? {} : { after };
     try {
       return eventsSchema.parse(await this.#client.json(agent, { path, query }));
@@ -155,7 +158,10 @@ export class ClusterLists {
     const { agents } = await this.#elsewhere(scope);
     const path = `/agents/${encodeURIComponent(query.id)}/moves`;
     const capacity = here.capacity ?? undefined;
-    const { answers } = await this.#each(agents, plannedMovesSchema, path, { capacity });
+    const { answers } = await this.#each(agents, plannedMovesSchema, path, (of) => ({
+      capacity,
+      of,
+    }));
     return mergedMoves(here, new Map(answers));
   };
 
@@ -169,7 +175,7 @@ export class ClusterLists {
     agents: readonly RemoteAgent[],
     schema: z.ZodType<T>,
     path: string,
-    query: object,
+    queryOf: (agent: string) => object,
   ): Promise<{
     readonly answers: readonly (readonly [id: string, answer: T])[];
     readonly problems: readonly string[];
@@ -177,10 +183,8 @@ export class ClusterLists {
     const answers: [string, T][] = [];
     const problems: string[] = [];
     const asked = agents.map(async (agent): Promise<[string, T]> => {
-      const own = path === '/hosts' ? { agent: agent.id } : {};
-      const of = path.endsWith('/moves') ? { of: agent.id } : {};
-      const all = { ...query, ...own, ...of, ...MACHINE };
-      const answer = await this.#client.json(agent, { path: `${API}${path}`, query: all });
+      const query = { ...queryOf(agent.id), ...MACHINE };
+      const answer = await this.#client.json(agent, { path, query });
       const parsed = schema.safeParse(answer);
       if (parsed.success) return [agent.id, parsed.data];
       throw new RemoteError(`${agent.id}: its API has sent no valid answer to ${path}`);

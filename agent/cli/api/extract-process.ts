@@ -2,14 +2,21 @@
 // the middle of a step. Arguments: the state file, the extract to write, and the names of views.
 
 import { writeExtract } from '../../storage/file/extract.ts';
-import { openForReading } from '../../storage/file/reading.ts';
+import { openForReading, whyUnreadable } from '../../storage/file/reading.ts';
 
 const [state = '', extract = '', ...views] = process.argv.slice(2);
 const opened = openForReading(state);
-if (opened.ok) {
-  writeExtract(opened.db, views, extract);
-  opened.db.close();
-} else {
-  process.stderr.write(`${state} ${opened.why}\n`);
+const why = opened.ok ? whyFailed(() => writeExtract(opened.db, views, extract)) : opened.why;
+if (why !== null) {
+  process.stderr.write(`${state} ${why}\n`);
   process.exitCode = 4;
+}
+
+function whyFailed(write: () => void): string | null {
+  try {
+    write();
+    return null;
+  } catch (error) {
+    return whyUnreadable(error);
+  }
 }

@@ -1,7 +1,8 @@
 // The OpenAPI 3.1 description of the API, from the schemas that check the requests.
 
 import { z } from 'zod';
-import { API, ROUTES, type Route } from './routes.ts';
+import { API } from '../http/api-prefix.ts';
+import { ROUTES, type Route } from './routes.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -2,11 +2,11 @@
 // long or write too much: SQLite cannot be interrupted in the middle of a step.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createReadStream, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createReadStream, openSync, rmSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { scratchDirectory, scratchFailure } from '../../storage/file/scratch-directory.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { TOKENS_VARIABLE } from '../http/token-source.ts';
 import type { CommandSource } from './command-run.ts';
@@ -76,9 +76,10 @@ export class QueryRuns {
    */
   async extract(state: string, views: readonly string[], signal: AbortSignal): Promise<Readable> {
     const end = this.#begin(EXTRACT);
-    const directory = mkdtempSync(join(tmpdir(), 'ubiring-extract-'));
-    const path = join(directory, 'state.sqlite');
+    let directory: string | null = null;
     try {
+      directory = madeDirectory();
+      const path = join(directory, 'state.sqlite');
       const ended = await this.#run(
         scriptOf('extract-process'),
         [state, path, ...views],
@@ -98,7 +99,7 @@ export class QueryRuns {
       throw error;
     } finally {
       // The open file stays readable.
-      rmSync(directory, { recursive: true, force: true });
+      if (directory !== null) rmSync(directory, { recursive: true, force: true });
     }
   }
 
@@ -144,6 +145,21 @@ export class QueryRuns {
   }
 }
 
+/** @throws HttpProblem if there is no room */
+function madeDirectory(): string {
+  try {
+    return scratchDirectory();
+  } catch (error) {
+    const [detail = '', remedy = ''] = scratchFailure(error).split('; ');
+    throw new HttpProblem(
+      503,
+      'extract-unwritable',
+      detail,
+      `${remedy} on the machine of the agent`,
+    );
+  }
+}
+
 /** A script of this folder, with the extension of this file. */
 function scriptOf(name: string): string {
   return fileURLToPath(new URL(`${name}${extname(import.meta.url)}`, import.meta.url));
@@ -183,6 +199,12 @@ function endOf(child: ChildProcess): Promise<Ended> {
   });
 }
 
+/** What to do about one that needs too much. */
+const NARROWER = {
+  query: 'narrow it to some hosts, or run "ubiring query" on the machine of the agent',
+  extract: 'copy the directory of the agent to the machine of the query, below its data directory',
+} as const;
+
 function problemOf(
   { code, endedBy, isTooLarge, said }: Ended,
   { what, msMax }: Limits,
@@ -194,13 +216,15 @@ function problemOf(
   const isFull = /disk I\/O error|disk is full/.test(said);
   if ((endedBy !== null && endedBy !== 'SIGKILL') || isFull) {
     const detail = `the ${what} needs too much memory or disk: ${endedBy ?? said.trim()}`;
-    return new HttpProblem(413, `${what}-too-costly`, detail, 'narrow it to some hosts');
+    return new HttpProblem(413, `${what}-too-costly`, detail, NARROWER[what]);
   }
   if (code === null) {
     const detail = `the ${what} took more than ${msMax / 1000} s`;
-    const remedy = 'narrow it to some hosts, or run "ubiring query" on the machine of the agent';
-    return new HttpProblem(504, `${what}-too-long`, detail, remedy);
+    return new HttpProblem(504, `${what}-too-long`, detail, NARROWER[what]);
   }
   const why = said.trim() || `the ${what} ended with ${code}`;
+  if (what === 'extract') {
+    return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
+  }
   return new HttpProblem(400, `${what}-failed`, why, 'docs/VIEWS.md lists the views and columns');
 }

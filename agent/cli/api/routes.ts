@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { heldIn } from '../common/query-files.ts';
+import { API } from '../http/api-prefix.ts';
 import type { Role } from '../http/tokens.ts';
 import { viewColumns } from '../state-files/query-views.ts';
 import { plannedMovesSchema } from '../views/planned-moves.ts';
@@ -253,7 +254,6 @@ const STEERING: readonly Route[] = [
 ];
 
 export const ROUTES: readonly Route[] = [...READING, ...SHARING, ...STEERING];
-export const API = '/api/v1';
 
 export interface FoundRoute {
   readonly route: Route;

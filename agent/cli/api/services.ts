@@ -1,11 +1,10 @@
 // The services behind the routes of the API: the state of the cluster, the state files of this
 // machine, and the commands of `ubiring`.
 
-import path from 'node:path';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { foundAgents } from '../common/query-files.ts';
+import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { RemoteClient } from '../remote/remote-client.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
@@ -48,7 +47,7 @@ export class Services {
   /** @throws HttpProblem if the state of the agent is not on this machine */
   readonly stateOf = (id: string): string => {
     const { dataDir } = this.#config.agent;
-    if (foundAgents(dataDir).includes(id)) return path.join(dataDir, id, 'state.sqlite');
+    if (foundAgents(dataDir).includes(id)) return stateFileOf(dataDir, id);
     const detail = `the state of ${JSON.stringify(id)} is not on this machine`;
     throw new HttpProblem(404, 'state-elsewhere', detail, 'ask the API of that agent');
   };

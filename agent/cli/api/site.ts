@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
+import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { HttpStatuses, HttpWork } from '../http/http-process.ts';
 import { Tokens } from '../http/tokens.ts';
@@ -16,7 +17,7 @@ import { type Asset, readAssets } from './assets.ts';
 import { demand, roleOf } from './http-access.ts';
 import { metricsText } from './http-metrics.ts';
 import { openApi } from './openapi.ts';
-import { API, type FoundRoute, routeOf } from './routes.ts';
+import { type FoundRoute, routeOf } from './routes.ts';
 import { Services } from './services.ts';
 
 const BODY_BYTES_MAX = 128 * 1024;

@@ -1,4 +1,4 @@
-// Where the tokens of the HTTP server come from: the file that `monitor.tokens` names, and the
+// Reads the tokens of the HTTP server from the file that `monitor.tokens` names, and from the
 // environment.
 
 import { readFileSync } from 'node:fs';

@@ -50,14 +50,17 @@ function originOf(
   const url = dashboard === undefined ? null : URL.parse(dashboard);
   const host = parseEndpoint(address ?? '')?.host ?? '';
   if (url?.protocol !== 'http:') {
-    return { why: 'serves no API there: set monitor.listen and monitor.tokens in its config' };
+    return { why: 'serves no API there; set monitor.listen and monitor.tokens in its config' };
   }
   const served = bare(url.hostname);
   if (isLoopback(served) && host !== '' && !isLoopback(bare(host)) && host !== 'localhost') {
-    return { why: `serves its API to that machine only: change monitor.listen ${url.host}` };
+    return { why: `serves its API to that machine only; change monitor.listen ${url.host}` };
   }
-  // A server that listens at every address is reached at the one that the other agents use.
-  if (isUnspecified(served) && host !== '') url.hostname = host;
+  if (isUnspecified(served)) {
+    if (host === '') return { why: `has no known address; change monitor.listen ${url.host}` };
+    // It is reached at the address that the other agents use.
+    url.hostname = host;
+  }
   return { origin: url.origin };
 }
 

@@ -6,8 +6,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { isRecord } from '../../messaging/checks/shape.ts';
-import { messageOf, systemCode } from '../common/exit-code.ts';
+import { scratchFailure } from '../../storage/file/scratch-directory.ts';
+import { codeOfError, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { printable } from '../common/output.ts';
+import { API } from '../http/api-prefix.ts';
 import type { RemoteAgent } from './remote-agents.ts';
 
 /** The first request to a server loads its code. */
@@ -21,10 +23,9 @@ export class RemoteError extends Error {}
 type Query = Readonly<Record<string, string | number | undefined>>;
 
 interface Request {
-  /** Begins with `/api/v1`. */
+  /** Below that of the API. */
   readonly path: string;
   readonly query?: Query;
-  readonly signal?: AbortSignal;
 }
 
 export class RemoteClient {
@@ -46,7 +47,7 @@ export class RemoteClient {
   /**
    * @param file - to which the answer is written
    * @param msMax - milliseconds
-   * @throws RemoteError
+   * @throws RemoteError, or Refusal if the file cannot be written
    */
   async download(
     agent: RemoteAgent,
@@ -54,9 +55,17 @@ export class RemoteClient {
     file: string,
     { msMax, bytesMax }: { readonly msMax: number; readonly bytesMax: number },
   ): Promise<void> {
-    await this.#guarded(agent, async () => {
+    let failure: Refusal | null = null;
+    const download = this.#guarded(agent, async () => {
       const body = await this.#body(agent, request, AbortSignal.timeout(msMax));
-      await pipeline(limited(body, bytesMax), createWriteStream(file));
+      const written = createWriteStream(file);
+      written.once('error', (error) => {
+        failure = scratchRefusal(error);
+      });
+      await pipeline(limited(body, bytesMax), written);
+    });
+    await download.catch((error: unknown) => {
+      throw failure ?? error;
     });
   }
 
@@ -71,10 +80,10 @@ export class RemoteClient {
 
   async #body(
     { origin }: RemoteAgent,
-    { path, query = {}, signal }: Request,
+    { path, query = {} }: Request,
     late: AbortSignal,
   ): Promise<Readable> {
-    const url = new URL(path, origin);
+    const url = new URL(`${API}${path}`, origin);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
@@ -82,7 +91,7 @@ export class RemoteClient {
       fetch(url, {
         redirect: 'error',
         headers: this.#token === null ? {} : { authorization: `Bearer ${this.#token}` },
-        signal: signal ? AbortSignal.any([signal, late]) : late,
+        signal: late,
       });
     const response = await ask().catch((error: unknown) => {
       if (isClosed(error)) return ask();
@@ -91,8 +100,16 @@ export class RemoteClient {
     if (response.body === null) throw new Refused('has sent no answer');
     const body = Readable.fromWeb(response.body as ReadableStream);
     if (response.status === 200) return body;
+    if (response.status === 401 && this.#token === null) {
+      throw new Refused('needs a token; add a line "read TOKEN" to monitor.tokens here and there');
+    }
     throw new Refused(`has answered ${response.status}: ${detailOf(await textOf(body))}`);
   }
+}
+
+/** The end of the command if the directory for temporary files cannot be used. */
+export function scratchRefusal(error: unknown): Refusal {
+  return new Refusal(codeOfError(error) === 3 ? 3 : 4, scratchFailure(error));
 }
 
 /** The server has closed a connection of an earlier request. */

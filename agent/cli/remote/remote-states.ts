@@ -1,27 +1,21 @@
 // Extracts of the states of agents on other machines, for queries: each agent makes one, with the
 // views that the query reads, and it is then read like a state file of this machine.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, membersOf } from '../../../config/config.ts';
+import type { Config } from '../../../config/config.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { openExtract } from '../../storage/file/extract.ts';
+import { scratchDirectory } from '../../storage/file/scratch-directory.ts';
 import { isListening } from '../common/listener.ts';
 import { asked, type ResolvedConfig, withEndpoints } from '../common/load-config.ts';
-import {
-  foundAgents,
-  type Held,
-  hasGivenHosts,
-  readerOf,
-  type StateFile,
-} from '../common/query-files.ts';
+import { type Held, hasGivenHosts, readerOf, type StateFile } from '../common/query-files.ts';
 import { tokensOf } from '../http/token-source.ts';
 import { Tokens } from '../http/tokens.ts';
 import { askStatus } from './ask-status.ts';
 import { agentsElsewhere, type RemoteAgent } from './remote-agents.ts';
-import { RemoteClient, RemoteError } from './remote-client.ts';
+import { RemoteClient, RemoteError, scratchRefusal } from './remote-client.ts';
 
 /** Longer than for lists, which people watch. */
 const HOLDING_MS_MAX = 30_000;
@@ -41,6 +35,8 @@ export class RemoteStates {
   readonly #client: RemoteClient;
   readonly #agents: readonly RemoteAgent[];
   readonly #problems: string[];
+  readonly #crawl: string;
+  #number = 0;
   /** By agent, from before the states of this machine are opened. */
   readonly #held = new Map<string, Held>();
 
@@ -48,7 +44,9 @@ export class RemoteStates {
     client: RemoteClient,
     agents: readonly RemoteAgent[],
     problems: readonly string[],
+    crawl: string,
   ) {
+    this.#crawl = crawl;
     this.#client = client;
     this.#agents = agents;
     this.#problems = [...problems];
@@ -63,7 +61,12 @@ export class RemoteStates {
     const tokens = agents.length > 0 ? tokensOf(config.monitor.tokens, env) : { text: '' };
     const token = 'text' in tokens ? Tokens.ofReader(tokens.text) : null;
     const wrong = 'wrong' in tokens ? [tokens.wrong] : [];
-    const states = new RemoteStates(new RemoteClient(token), agents, [...problems, ...wrong]);
+    const states = new RemoteStates(
+      new RemoteClient(token),
+      agents,
+      [...problems, ...wrong],
+      config.name,
+    );
     await states.#each(async (agent) => {
       const held = await states.#client.json(
         agent,
@@ -79,26 +82,36 @@ export class RemoteStates {
   /** @param views - those that the query reads; the files have no others */
   async open(views: readonly string[]): Promise<RemoteFiles> {
     const files: StateFile[] = [];
-    const directory = mkdtempSync(join(tmpdir(), 'ubiring-remote-'));
+    const directory = madeDirectory();
     try {
       await this.#each(async (agent) => {
         if (!this.#held.has(agent.id)) return;
-        const path = join(directory, agent.id);
+        const path = join(directory, String(++this.#number));
         const request = { path: pathOf(agent, 'state'), query: { views: views.join(',') } };
         await this.#client.download(agent, request, path, EXTRACT_LIMITS);
         const opened = openExtract(path, views);
-        if (opened.ok) files.push(readerOf(agent.id, path, opened));
-        else
-          this.#problems.push(
-            `${agent.id}: what its API at ${agent.origin} has sent ${opened.why}`,
-          );
+        const file = opened.ok ? readerOf(agent.id, path, opened) : null;
+        // An open file stays readable, and none is left behind if this process is killed.
+        rmSync(path, { force: true });
+        const why = opened.ok ? this.#otherCrawl(file!) : opened.why;
+        if (why === null) files.push(file!);
+        else {
+          file?.close();
+          this.#problems.push(`${agent.id}: what its API at ${agent.origin} has sent ${why}`);
+        }
       });
     } finally {
-      // Open files stay readable.
       rmSync(directory, { recursive: true, force: true });
     }
     const hasMoved = files.some((file) => hasGivenHosts(file, this.#held.get(file.agent)));
     return { files, problems: this.#problems, hasMoved };
+  }
+
+  #otherCrawl(file: StateFile): string | null {
+    const other = file.otherCrawl(this.#crawl);
+    return other === undefined
+      ? null
+      : `belongs to crawl '${other}'; correct its dashboard's address`;
   }
 
   async #each(act: (agent: RemoteAgent) => Promise<void>): Promise<void> {
@@ -117,8 +130,17 @@ export class RemoteStates {
   }
 }
 
+/** @throws Refusal if there is no room */
+function madeDirectory(): string {
+  try {
+    return scratchDirectory();
+  } catch (error) {
+    throw scratchRefusal(error);
+  }
+}
+
 function pathOf({ id }: RemoteAgent, what: string): string {
-  return `/api/v1/agents/${encodeURIComponent(id)}/${what}`;
+  return `/agents/${encodeURIComponent(id)}/${what}`;
 }
 
 function isHeld(value: unknown): value is Held {
@@ -127,14 +149,11 @@ function isHeld(value: unknown): value is Held {
 
 const NOWHERE = { agents: [], problems: [] };
 
-/** Asks the cluster only if an agent may be elsewhere. */
+/** Asks the cluster. */
 async function found(config: Config): Promise<ReturnType<typeof agentsElsewhere>> {
-  const { agents, contacts } = config.cluster;
-  const { dataDir } = config.agent;
-  const here = foundAgents(dataDir);
-  const isWhole = contacts.length === 0 && membersOf(config).every(({ id }) => here.includes(id));
+  const { agents } = config.cluster;
   // With a number instead of a list, all agents are on this machine.
-  if (isWhole || typeof agents === 'number') return NOWHERE;
+  if (typeof agents === 'number') return NOWHERE;
   const resolved = await withEndpoints(config, { allocate: false });
   if (!resolved.ok) return NOWHERE;
   const listening = await listeningOf(resolved.config);
@@ -142,7 +161,7 @@ async function found(config: Config): Promise<ReturnType<typeof agentsElsewhere>
   const answer = await askStatus(listening);
   if (!answer.ok) return NOWHERE;
   const { agents: statuses } = answer.result as { readonly agents: readonly AgentStatus[] };
-  return agentsElsewhere(statuses, dataDir);
+  return agentsElsewhere(statuses, config.agent.dataDir);
 }
 
 /** A question to an agent that does not run takes seconds. Null: nobody can be asked. */

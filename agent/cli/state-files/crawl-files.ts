@@ -38,7 +38,7 @@ export async function openCrawlFiles(
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
-  const { files, problems, hasUnreadable } = await openAllFiles(config, views);
+  const { files, problems, hasUnreadable, isPartial } = await openAllFiles(config, views);
   for (const problem of problems) say(problem);
   if (files.length === 0) {
     say(`${inVain}: no agent has a readable state in ${config.agent.dataDir}`);
@@ -54,7 +54,7 @@ export async function openCrawlFiles(
     say(message);
   };
   const end = () => {
-    if (!hasDamage && missing.length === 0) return 0;
+    if (!hasDamage && missing.length === 0) return isPartial ? 4 : 0;
     const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
     const absent = unsaid.length > 0 ? `; members without a state: ${unsaid.join(', ')}` : '';
     const remedy =
@@ -66,16 +66,23 @@ export async function openCrawlFiles(
   return { ok: true, files, views: new ClusterViews(files, onProblem, owners.owner), end };
 }
 
+interface AllFiles extends StateFiles {
+  /** Rows of agents on other machines may be missing. */
+  readonly isPartial: boolean;
+}
+
+const MOVING = 'hosts move between machines all the time, so some may be missing; repeat it later';
+
 /**
  * With agents on other machines. Opened again if hosts have moved between machines meanwhile, and with
  * more views if some files claim the same host.
  */
-async function openAllFiles(config: Config, views?: readonly string[]): Promise<StateFiles> {
+async function openAllFiles(config: Config, views?: readonly string[]): Promise<AllFiles> {
   const { dataDir } = config.agent;
   const expected = membersOf(config).map(({ id }) => id);
   const isHere = expected.every((id) => foundAgents(dataDir).includes(id));
   if (views === undefined || (isHere && config.cluster.contacts.length === 0)) {
-    return openFilesOf(config, expected);
+    return { ...openFilesOf(config, expected), isPartial: false };
   }
   const { RemoteStates } = await import('../remote/remote-states.ts');
   const merged = withMergedViews(views);
@@ -93,7 +100,9 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
       const isFound = (problem: string) =>
         files.some(({ agent }) => problem.startsWith(`${agent}: `));
       const problems = here.problems.filter((problem) => !isFound(problem));
-      return { ...here, files, problems: [...problems, ...elsewhere.problems] };
+      const moved = elsewhere.hasMoved ? [MOVING] : [];
+      const missed = [...elsewhere.problems, ...moved];
+      return { ...here, files, problems: [...problems, ...missed], isPartial: missed.length > 0 };
     }
     for (const file of files) file.close();
   }

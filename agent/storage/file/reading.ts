@@ -3,7 +3,7 @@
 // directory, since SQLite creates these files for every reader, and a file of an older schema. Such
 // a file is copied to the directory for temporary files; the copy is unlinked once it is open.
 
-import { accessSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -11,6 +11,7 @@ import type { Connection } from '../encoding/connection.ts';
 import { MIGRATIONS } from '../schema/migrations.ts';
 import { bringUpToDate } from './database.ts';
 import { sizeOf, versionOf } from './examination.ts';
+import { scratchDirectory } from './scratch-directory.ts';
 
 export type Readable =
   | { readonly ok: true; readonly db: Connection; readonly isCopy: boolean }
@@ -93,7 +94,7 @@ function begin(db: Connection): number {
 }
 
 function readCopy(copyTo: (path: string) => void): Readable {
-  const directory = mkdtempSync(join(tmpdir(), 'ubiring-read-'));
+  const directory = scratchDirectory();
   let db: Connection | undefined;
   try {
     const path = join(directory, 'state.sqlite');

@@ -1,4 +1,4 @@
-// Where the APIs of agents on other machines are.
+// Tests how the address of the API of an agent on another machine is found.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,13 +51,15 @@ it('an agent that serves no API to this machine is named with the remedy', () =>
     [undefined, 'tcp://10.0.0.2:7000'],
     ['http://127.0.0.1:9100/', 'tcp://10.0.0.3:7000'],
     ['file:///etc/passwd', 'tcp://10.0.0.4:7000'],
+    ['http://0.0.0.0:9100/', ''],
   );
   assert.deepEqual(agents, []);
-  assert.equal(problems.length, 3);
-  assert.match(problems[0]!, /^a1 .* serves no API there: set monitor\.listen/);
+  assert.equal(problems.length, 4);
+  assert.match(problems[0]!, /^a1 .* serves no API there; set monitor\.listen/);
   assert.match(
     problems[1]!,
-    /^a2 .* to that machine only: change monitor\.listen 127\.0\.0\.1:9100/,
+    /^a2 .* to that machine only; change monitor\.listen 127\.0\.0\.1:9100/,
   );
   assert.match(problems[2]!, /^a3 .* serves no API/);
+  assert.match(problems[3]!, /^a4 .* has no known address; change monitor\.listen 0\.0\.0\.0/);
 });

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { Refusal } from '../../../../agent/cli/common/exit-code.ts';
 import { RemoteClient, RemoteError } from '../../../../agent/cli/remote/remote-client.ts';
 
 async function serving(t: TestContext, listener: RequestListener) {
@@ -22,7 +23,7 @@ test('the token is sent, and the answer is JSON', async (t) => {
     seen.push([url, headers.authorization]);
     response.end('{"ok":"é"}');
   });
-  const request = { path: '/api/v1/x', query: { after: 3, agent: undefined } };
+  const request = { path: '/x', query: { after: 3, agent: undefined } };
   assert.deepEqual(await new RemoteClient('secret-secret-42').json(agent, request), { ok: 'é' });
   assert.deepEqual(await new RemoteClient(null).json(agent, request), { ok: 'é' });
   assert.deepEqual(seen, [
@@ -35,8 +36,8 @@ test('what is wrong names the agent and its address', async (t) => {
   const problem = { detail: 'the token is not known', remedy: 'send another' };
   const cases: readonly (readonly [RequestListener, RegExp])[] = [
     [
-      (_, r) => r.writeHead(401).end(JSON.stringify(problem)),
-      /401: the token is not known; send another/,
+      (_, r) => r.writeHead(403).end(JSON.stringify(problem)),
+      /403: the token is not known; send another/,
     ],
     [(_, r) => r.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), /cannot be asked/],
     [(_, r) => r.end('<html>'), /has sent no JSON/],
@@ -69,4 +70,25 @@ test('a request on a connection that the server closes is sent again', async (t)
   const client = new RemoteClient(null);
   assert.equal(await client.json(agent, { path: '/' }), 1);
   assert.equal(await client.json(agent, { path: '/' }), 3);
+});
+
+test('a missing token and a file that cannot be written are named with the remedy', async (t) => {
+  const agent = await serving(t, (_, response) => response.writeHead(401).end('{}'));
+  await assert.rejects(
+    new RemoteClient(null).json(agent, { path: '/' }),
+    /add a line "read TOKEN"/,
+  );
+  await assert.rejects(new RemoteClient('x').json(agent, { path: '/' }), /has answered 401/);
+
+  const other = await serving(t, (_, response) => response.end('bytes'));
+  const limits = { msMax: 10_000, bytesMax: 100 };
+  const lost = new RemoteClient(null).download(other, { path: '/' }, '/nonexistent/file', limits);
+  await assert.rejects(lost, (error) => {
+    assert.ok(error instanceof Refusal && error.code === 4);
+    assert.match(
+      error.message,
+      /^cannot write in .*ENOENT.*; name a directory with room in TMPDIR$/,
+    );
+    return true;
+  });
 });

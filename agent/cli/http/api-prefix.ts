@@ -1,0 +1,2 @@
+/** The path of the API of the HTTP server. */
+export const API = '/api/v1';
