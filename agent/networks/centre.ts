@@ -174,7 +174,12 @@ export class Centre {
       return this.#markFor(question, digest, own[i] as Mark);
     });
     this.#counts.answered++;
-    peer.answer({ ...question, flag: 3, relay: network, sender: token, marks: marks.join('') });
+    const { identities = [], ...asked } = question;
+    const doubted = identities.filter((_, i) => {
+      return own[i] === 'q' && !this.#frames.isAsking(question.digests[i]!);
+    });
+    if (doubted.length > 0) await this.#own.doubt(doubted);
+    peer.answer({ ...asked, flag: 3, relay: network, sender: token, marks: marks.join('') });
   }
 
   #markFor({ network: asker, seeds = 0 }: Frame, digest: Digest, own: Mark): Mark {

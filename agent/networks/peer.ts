@@ -95,7 +95,11 @@ export class Peer {
     const isDue = now.mono - askedMs >= timeoutMs / 3;
     if (digests.length === 0 || this.#absentSinceMs !== null || !isDue) return;
     const from = { relay: network, sender: this.#p.token, seeds };
-    await this.#pools.ask({ ...frame, flag: 2, ...from, digests });
+    const { identities } = frame;
+    const named = identities && {
+      identities: digests.map((digest) => identities[frame.digests.indexOf(digest)]!),
+    };
+    await this.#pools.ask({ ...frame, flag: 2, ...from, digests, ...named });
     this.#asked.set(frame.number, now.mono);
     this.#asks++;
   }

@@ -24,6 +24,8 @@ export interface Frame {
   readonly digests: readonly Digest[];
   /** Flag 2: the number of seeds of the network that asks. */
   readonly seeds?: number;
+  /** The identities of the digests, after several questions without a change: the claims are doubted. */
+  readonly identities?: readonly string[];
   /** A mark for each digest: the answer (flag 3), or the own marks before the claim (flag 1). */
   readonly marks?: string;
 }
@@ -117,6 +119,12 @@ export interface Pools {
   release(digests: readonly Digest[]): Promise<void>;
   /** Claims again what the network has queued. */
   hold(digests: readonly Digest[]): Promise<void>;
+  /** Claims of this network that another one doubts. */
+  doubt(identities: readonly string[]): Promise<void>;
+  /** Some of them. */
+  doubted(max: number): Promise<readonly string[]>;
+  /** Their owners have looked at these. */
+  examined(identities: readonly string[]): Promise<void>;
   /** Takes or renews the role of the centre. False: another token has it. */
   lead(token: string, leaseMs: number): Promise<boolean>;
   resign(token: string): Promise<void>;

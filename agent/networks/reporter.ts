@@ -35,12 +35,15 @@ export interface ReportStore {
 
 interface ReporterParts extends NetworkParts {
   readonly store: ReportStore;
+  /** Whether the claim of a URL is right. Null: its host is not this agent's. */
+  readonly isWanted: (identity: string) => boolean | null;
 }
 
 /** Reports wait this long for others to share a command. */
 const LINGER_MS = 1000;
 /** Reports in memory, in batches. The store has the others. */
 const BATCHES_MAX = 4;
+const DOUBTED_MAX = 100;
 
 export class Reporter {
   readonly #p: ReporterParts;
@@ -57,6 +60,9 @@ export class Reporter {
   #mustFill = false;
   #checkAtMs = -Infinity;
   #inHand = 0;
+  /** Filled by the loop, emptied by `pump`. */
+  #doubted: readonly string[] = [];
+  #examined: string[] = [];
 
   constructor(parts: ReporterParts) {
     this.#p = parts;
@@ -88,6 +94,7 @@ export class Reporter {
   pump(now: Instant): void {
     const confirmed = this.#confirmed.splice(0);
     if (confirmed.length > 0) this.#p.store.reported(confirmed);
+    this.#examine(now);
     if (this.#isDue(now)) this.#loop.kick();
     this.#loop.pump(now);
   }
@@ -118,6 +125,16 @@ export class Reporter {
     return isOld || length >= this.#p.settings.batch || this.#p.store.isIdle();
   }
 
+  /** Releases the claims of this agent that are not right. */
+  #examine(now: Instant): void {
+    for (const identity of this.#doubted) {
+      const isWanted = this.#p.isWanted(identity);
+      if (isWanted === false) this.report([identity], 'released', now);
+      if (isWanted !== null) this.#examined.push(identity);
+    }
+    this.#doubted = [];
+  }
+
   async #step(now: Instant): Promise<number> {
     try {
       if (this.#isDue(now)) await this.#send();
@@ -136,7 +153,13 @@ export class Reporter {
     const mustFill = this.#mustFill;
     this.#mustFill = false;
     if (mustFill) this.#fillFrom = null;
-    const filledBy = await this.#own.filledBy();
+    const examined = this.#examined.splice(0);
+    const [, filledBy, doubted] = await Promise.all([
+      examined.length > 0 && this.#own.examined(examined),
+      this.#own.filledBy(),
+      this.#own.doubted(DOUBTED_MAX),
+    ]);
+    this.#doubted = doubted;
     this.#checkAtMs = now.mono + this.#p.settings.leaseMs / 6;
     if (filledBy !== null && !filledBy.includes(this.#p.agent)) this.#fillFrom ??= null;
   }

@@ -58,6 +58,8 @@ const POLL_MAX_MS = 640;
 const VERDICTS_MAX = 16;
 /** The first repetition of questions comes after this share of `leaseMs`. */
 const REPEAT_SHARE = 16;
+/** URLs of a frame that doubts their claims. */
+const DOUBTS_MAX = 100;
 
 export class Submitter {
   readonly #p: SubmitterParts;
@@ -105,6 +107,11 @@ export class Submitter {
     this.#readStore(now);
     this.#makeFrames(now);
     if (this.#frames.size > 0 || this.#loop.troubleMs(now) > 0) this.#loop.pump(now);
+  }
+
+  /** The URL is in an open frame. */
+  isAsking(identity: string): boolean {
+    return this.#held.has(digestOf(identity, this.#p.sha256));
   }
 
   /** There may be a verdict. */
@@ -167,15 +174,17 @@ export class Submitter {
       const part = [...this.#queue].slice(0, batch);
       for (const [digest] of part) this.#queue.delete(digest);
       this.#oldestAtMs = now.mono;
-      this.#make(part, false, now);
+      this.#make(part, now);
     }
     if (!this.isQuiet || now.mono < this.#repeatAtMs || !this.#p.store.isIdle()) return;
-    const again = this.#p.store.elsewhere(this.#repeatAfter, batch);
+    const isDoubted = this.#repeatPauseMs >= leaseMs;
+    const max = isDoubted ? Math.min(DOUBTS_MAX, batch) : batch;
+    const again = this.#p.store.elsewhere(this.#repeatAfter, max);
     if (again.length > 0) {
       const part = again.map((identity) => [digestOf(identity, this.#p.sha256), identity] as const);
-      this.#make(part, true, now);
+      this.#make(part, now, isDoubted ? 'doubted' : 'repeated');
     }
-    this.#repeatAfter = again.length < batch ? null : again.at(-1)!;
+    this.#repeatAfter = again.length < max ? null : again.at(-1)!;
     if (this.#repeatAfter !== null) return;
     // The round has ended. While nothing changes the pauses grow.
     const first = leaseMs / REPEAT_SHARE;
@@ -184,16 +193,22 @@ export class Submitter {
     this.#repeatAtMs = now.mono + this.#repeatPauseMs;
   }
 
-  #make(part: readonly (readonly [Digest, string])[], isRepeated: boolean, now: Instant): void {
+  #make(
+    part: readonly (readonly [Digest, string])[],
+    now: Instant,
+    kind: 'first' | 'repeated' | 'doubted' = 'first',
+  ): void {
     const { network } = this.#p.settings;
     const { agent, token } = this.#p;
     const number = `${network}/${token}/${++this.#lastNumber}`;
     const digests = part.map(([digest]) => digest);
+    const identities = part.map(([, identity]) => identity);
     const frame: Frame = {
       ...{ number, flag: 1, network, origin: agent, relay: network, sender: token, digests },
+      ...(kind === 'doubted' && { identities }),
     };
-    const identities = part.map(([, identity]) => identity);
     const times = { madeAtMs: now.mono, sentAtMs: null };
+    const isRepeated = kind !== 'first';
     this.#frames.set(number, { frame, identities, ...times, isRepeated });
     for (const digest of digests) this.#held.add(digest);
     this.#counts.frames++;

@@ -11,8 +11,13 @@ import { Submitter, type VerdictStore } from '../submitter.ts';
 import { type GiftStore, Gifts } from './gifts.ts';
 import { Rest } from './rest.ts';
 
+interface Wants {
+  /** Whether the URL is queued or in flight here. Null: its host is not this agent's. */
+  isWanted(identity: string): boolean | null;
+}
+
 export interface NetworkClientParts extends NetworkParts {
-  readonly store: VerdictStore & ReportStore & GiftStore;
+  readonly store: VerdictStore & ReportStore & GiftStore & Wants;
   /** This agent owns the network's name: it is to be the centre. */
   readonly isCentreWanted: () => boolean;
   /** The agents of this network. `isPartial`: there may be others. */
@@ -35,7 +40,10 @@ export class NetworkClient {
   #now: Instant = { mono: 0, wall: 0 };
 
   constructor(parts: NetworkClientParts) {
-    this.#reporter = new Reporter(parts);
+    this.#reporter = new Reporter({
+      ...parts,
+      isWanted: (identity) => this.#submitter.isAsking(identity) || parts.store.isWanted(identity),
+    });
     this.#submitter = new Submitter({
       ...parts,
       release: (identity) => this.#reporter.report([identity], 'released', this.#now),

@@ -43,6 +43,11 @@ export class Rest {
     string,
     { readonly why: 'gone' | 'mute'; readonly sinceMs: number }
   >();
+  /**
+   * The own Redis has not answered for `leaseMs`. Before that the cluster may have got work that this
+   * agent does not know, so it must complete anew.
+   */
+  #isConfirming = false;
   #awaited: readonly string[] = [];
   #marks = 0;
 
@@ -89,19 +94,21 @@ export class Rest {
     this.#last = null;
     this.#isOver = false;
     this.#awaited = [];
-    this.#missing.clear();
+    if (!this.#isConfirming) this.#missing.clear();
   }
 
   async #step(): Promise<number> {
-    if (!this.#isComplete) return this.#check();
+    if (!this.#isComplete && !this.#isConfirming) return this.#check();
     const { networks, network, leaseMs } = this.#p.settings;
     const read = async (name: string) => [name, await this.#read(name)] as const;
     const found = new Map(await Promise.all(networks.map(read)));
     const own = found.get(network);
+    if (own) this.#isConfirming = false;
+    if (own && !this.#isComplete) return 0;
     this.#mark = own?.mark ?? '';
     this.#isResting = own ? isRest(own.mark) : false;
     if (own && !this.#isResting) return this.#begin(own.mark);
-    if (this.#isComplete) this.#compare(found);
+    this.#compare(found);
     // Everything is at rest: the second reading confirms it.
     return this.#last && !this.#isOver ? 0 : Math.min(POLL_MS, leaseMs / 12);
   }
@@ -171,7 +178,13 @@ export class Rest {
     this.#missing.set(network, missing as { why: 'gone' | 'mute'; sinceMs: number });
     const { leaseMs, onTimeout } = this.#p.settings;
     const isLong = this.#now.mono - missing.sinceMs >= leaseMs;
-    return isLong && (presence || onTimeout === 'proceed') ? why : null;
+    if (!isLong || (!presence && onTimeout === 'wait')) return null;
+    if (network === this.#p.settings.network && !this.#isConfirming) {
+      this.#isConfirming = true;
+      this.#isOutdated = true;
+      return null;
+    }
+    return why;
   }
 }
 

@@ -24,6 +24,7 @@ export interface NetworkStore {
   unreported(max: number): readonly Report[];
   reported(reports: readonly Report[]): void;
   fill(from: string | null, max: number): Filling;
+  isWanted(identity: string): boolean | null;
   give(host: Host, network: string, max: number): readonly GivenUrl[];
   /** What has happened since the last call. `hasMore`: the lists are not complete. */
   takeNews(): {
@@ -74,6 +75,7 @@ export class SharedNetworks implements Networks {
         unreported: (max) => parts.store.unreported(max),
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),
+        isWanted: (identity) => parts.store.isWanted(identity),
         spareHosts: () => this.#calls?.spareHosts() ?? [],
         give: (host, network, max) => parts.store.give(host, network, max),
         accept: (urls) => this.#calls?.accept(urls),

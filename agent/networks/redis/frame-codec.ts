@@ -23,13 +23,15 @@ export function verdictText(verdict: VerdictFrame): string {
 export function readFrame(text: string): Frame | null {
   const value = parsed(text);
   if (value === null) return null;
-  const { number, flag, network, origin, relay, sender, digests, seeds, marks } = value;
+  const { number, flag, network, origin, relay, sender, digests, seeds, identities, marks } = value;
   if (flag !== 1 && flag !== 2 && flag !== 3) return null;
   if (![number, network, origin, relay, sender].every(isName)) return null;
   if (!isList(digests) || !digests.every(isDigest)) return null;
   const isMarked = typeof marks === 'string' && marks.length === digests.length;
   if (marks !== undefined && !(isMarked && /^[0qf]*$/.test(marks))) return null;
   if (seeds !== undefined && !Number.isSafeInteger(seeds)) return null;
+  const isNamed = Array.isArray(identities) && identities.every(isUrl);
+  if (identities !== undefined && !(isNamed && identities.length === digests.length)) return null;
   // A question has none; a submitted frame has the marks before the claim, once it is claimed.
   if (flag === 3 ? !isMarked : flag === 2 && isMarked) return null;
   return value as unknown as Frame;

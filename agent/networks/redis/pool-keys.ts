@@ -32,6 +32,7 @@ export class PoolKeys {
   readonly centre: string;
   readonly mark: string;
   readonly gifts: string;
+  readonly doubted: string;
   readonly filled: string;
   readonly filledBy: string;
   /** The server process that the network used last. */
@@ -54,6 +55,7 @@ export class PoolKeys {
     this.centre = this.#key('centre');
     this.mark = this.#key('mark');
     this.gifts = this.#key('gifts');
+    this.doubted = this.#key('doubted');
     this.filled = this.#key('filled');
     this.filledBy = this.#key('filled_by');
   }

@@ -53,6 +53,7 @@ const touchMs = dayMs / 24;
 const leaseKeyMsMin = dayMs;
 /** Frames that wait in a stream. Agents send those that are lost again. */
 const streamLengthMax = 10_000;
+const doubtedMax = 1000;
 /** Gifts that are lost return to the giver. */
 const giftsLengthMax = 100;
 /** Entries, ids or hosts of one call. */
@@ -229,6 +230,20 @@ export class RedisPools implements Pools {
     for (const { keys, args } of this.#partsOf(digests)) {
       await this.link.run(scripts.hold, keys, [unusedMsMax, ...args]);
     }
+  }
+
+  async doubt(identities: readonly string[]): Promise<void> {
+    const args = [unusedMsMax, doubtedMax, ...identities];
+    await this.link.run(scripts.doubt, [this.#keys.doubted], args);
+  }
+
+  async doubted(max: number): Promise<readonly string[]> {
+    const count = String(bounded(max));
+    return (await this.link.call(['SRANDMEMBER', this.#keys.doubted, count])) as string[];
+  }
+
+  async examined(identities: readonly string[]): Promise<void> {
+    await this.link.call(['SREM', this.#keys.doubted, ...identities]);
   }
 
   async marksOf(digests: readonly Digest[]): Promise<string | null> {

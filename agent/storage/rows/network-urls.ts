@@ -144,6 +144,13 @@ export class NetworkUrls {
     return this.#s.state.get(this.#idOf(identity)) === SKIPPED;
   }
 
+  /** Whether the URL is queued and not left to another network. Null: its host is not this agent's. */
+  isWanted(identity: string): boolean | null {
+    const host = splitIdentity(identity)?.host;
+    if (host === undefined || !this.#hosts.find(host)?.owned) return null;
+    return this.#s.wanted.get(this.#idOf(identity)) !== undefined;
+  }
+
   unreported(max: number): UrlReport[] {
     return this.#s.unreported.all(max).map(({ id, key, isFinished }) => ({
       identity: identityOf(this.#hosts.numbered(hostNumberOf(id)).host, key),
@@ -188,6 +195,9 @@ function statements(db: Connection) {
     ),
     undecided: db.prepare<[number], 1>(
       `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
+    ),
+    wanted: db.prepare<[number], 1>(
+      `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before <> ${CLAIMED_ELSEWHERE}`,
     ),
     place: db.prepare<[number, string | null, number]>(
       `UPDATE urls SET not_before = ?, reason = ?

@@ -220,6 +220,20 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal(claims.filter((key) => key.includes('task_URL')).length, 1);
   });
 
+  test('claims are doubted until they have been examined, and at most 1,000 at once', async () => {
+    const pools = await newPools();
+    const urls = Array.from({ length: 1200 }, (_, i) => `http://a.test/${i}`);
+    assert.deepEqual(await pools.doubted(5), []);
+    await pools.doubt(urls.slice(0, 2));
+    await pools.doubt(urls.slice(0, 2));
+    assert.deepEqual((await pools.doubted(5)).toSorted(), urls.slice(0, 2));
+    assert.equal((await pools.doubted(1)).length, 1);
+    await pools.examined([urls[0]!, urls[9]!]);
+    assert.deepEqual(await pools.doubted(5), [urls[1]]);
+    await pools.doubt(urls);
+    assert.equal((await pools.doubted(2000)).length, 1000);
+  });
+
   test('empty lists cost nothing', async () => {
     const pools = await newPools();
     await pools.finish([]);
@@ -314,6 +328,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.settle('t', 'a1', verdictOf('n', 20), []);
     await pools.claim('t', entryOf('m', list));
     await pools.setFilled();
+    await pools.doubt(['http://a.test/']);
     await pools.acquire('berlin', [{ host: 'h', delayMs: 0 }], 1000, 'g');
     await pools.acquire('paris', [{ host: 'h', delayMs: 0 }], 1000, 'g');
     const keys = (await keysOf(pools)).filter((key) => key.includes(`crawl%20${crawls}/`));
@@ -328,6 +343,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
         'berlin}:URL_pool',
         'berlin}:centre',
         'berlin}:dist_reduce_pool',
+        'berlin}:doubted',
         'berlin}:filled',
         'berlin}:inbox',
         'berlin}:lease:h',

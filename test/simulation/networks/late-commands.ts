@@ -8,6 +8,8 @@ import { digestOf } from '../../../agent/networks/digests.ts';
 import { HostLeases } from '../../../agent/networks/host-leases.ts';
 import type { NetworkParts } from '../../../agent/networks/network-settings.ts';
 import type { Digest, Pools } from '../../../agent/networks/pools.ts';
+import { Reporter } from '../../../agent/networks/reporter.ts';
+import { Submitter } from '../../../agent/networks/submitter.ts';
 import { sha256 } from './model-agent.ts';
 import type { NetworkRule } from './network-mutations.ts';
 import { type PoolsModel, RedisModel } from './redis-model.ts';
@@ -94,6 +96,38 @@ class Stage {
     const leases = new HostLeases({ ...this.#parts(agent), wakeHost: () => {} });
     this.#pumps.push(() => leases.pump(this.time.now));
     return leases;
+  }
+
+  /** An agent whose only URL is the page, which another network has claimed. */
+  waiting(agent: string, decided: (isNew: boolean) => void): void {
+    const submitter = new Submitter({
+      ...this.#parts(agent),
+      store: {
+        more: () => [],
+        elsewhere: (after) => (after === null ? ['page'] : []),
+        decide: (_, { kind }) => {
+          decided(kind === 'new');
+          return true;
+        },
+        isIdle: () => true,
+        queued: () => 0,
+      },
+      ...{ release: () => {}, sends: () => {}, claimsMissing: () => {} },
+    });
+    this.#pumps.push(() => submitter.pump(this.time.now));
+  }
+
+  /** An agent that owns the page's host, and does not want the page. */
+  owner(agent: string): void {
+    const reporter = new Reporter({
+      ...this.#parts(agent),
+      store: {
+        ...{ unreported: () => [], reported: () => {}, isIdle: () => true },
+        fill: () => ({ finished: [], queued: [], next: null }),
+      },
+      isWanted: () => false,
+    });
+    this.#pumps.push(() => reporter.pump(this.time.now));
   }
 
   submit(network: string, number: string): void {
@@ -185,6 +219,21 @@ export const LATE_COMMANDS = {
     const owner = await stage.verdict('berlin', 'f2');
     return owner === 'paris' ? null : 'both networks have the page';
   },
+  /** A claim is executed after the page was given up, and released. */
+  doubted: async () => {
+    const stage = new Stage();
+    stage.centre('berlin-1');
+    stage.centre('paris-1');
+    stage.owner('paris-1');
+    stage.submit('paris', 'f1');
+    await stage.verdict('paris', 'f1');
+    let isDecided = false;
+    stage.waiting('berlin-1', (isNew) => {
+      isDecided ||= isNew;
+    });
+    await stage.pass(4 * LEASE_MS);
+    return isDecided ? null : 'nobody gets the page';
+  },
   /** A claim is executed between the look at the open frames and its repetition. */
   'marks-kept': async () => {
     const stage = new Stage();
@@ -240,6 +289,17 @@ export const LATE_COMMANDS = {
     stage.submit('berlin', 'f1');
     const owner = await stage.verdict('berlin', 'f1');
     return owner === 'paris' ? null : 'the page of paris is fetched again';
+  },
+  /** A claim is executed while paris is at rest. */
+  'claims-at-rest': async () => {
+    const stage = new Stage();
+    stage.pools('paris').mark('', 'rest 1');
+    stage.pools('paris').hold([digest]);
+    stage.centre('paris-1');
+    stage.centre('berlin-1');
+    stage.submit('berlin', 'f1');
+    const owner = await stage.verdict('berlin', 'f1');
+    return owner === '' ? null : 'nobody gets the page';
   },
   /** A request is open when the lease of its host ends. */
   'may-go-on': async () => {

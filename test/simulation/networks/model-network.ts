@@ -86,7 +86,7 @@ export class ModelNetwork {
     this.#viewChanged();
   }
 
-  /** `withVerdicts`: the copies of the rows are up to date. */
+  /** `withVerdicts`: the last ones are on its disk. */
   crash(id: string, withVerdicts: boolean): void {
     const agent = this.agents.get(id);
     if (!agent?.isRunning) return;
@@ -126,10 +126,20 @@ export class ModelNetwork {
       const before = this.#owners.get(host) ?? null;
       if (owner === before || (before && this.agents.get(before)?.isVisiting(host))) continue;
       this.#owners.set(host, owner);
+      if (before !== null) this.#taken(host);
       for (const id of [before, owner]) {
         const agent = id === null ? undefined : this.agents.get(id);
         if (agent?.isRunning) agent.viewChanged();
       }
+    }
+  }
+
+  /** Copies have no verdicts, and the last owner may not have reported: the new one does both again. */
+  #taken(host: string): void {
+    for (const row of this.rowsOf(host)) {
+      if (row.state === 'queued' || row.state === 'elsewhere') row.state = 'waiting';
+      else if (row.state === 'finished') row.unreported = 'finished';
+      else if (row.state === 'skipped') row.unreported = 'released';
     }
   }
 

@@ -100,6 +100,8 @@ const REMOVALS = {
   released: () => [operation('release', () => () => {})],
   /** Rule 8: URLs that others had claimed are not asked for again. */
   returned: () => [replace(ModelAgent.prototype, 'isIdle', () => () => false)],
+  /** Rule 8: claims that nobody wants stay. */
+  doubted: () => [operation('doubt', () => () => {})],
   /** Rule 9: a network ends although another one works. */
   'end-together': () => [replace(Rest.prototype, 'mayEnd', () => () => true)],
   /** Rule 9: claims that a crash has left count although the network is at rest. */

@@ -36,6 +36,7 @@ interface NetworkData {
   centre: { token: string; until: number } | null;
   mark: string;
   gifts: { id: string; urls: readonly GivenUrl[] }[];
+  doubted: Set<string>;
   isFilled: boolean;
   filledBy: Set<string>;
 }
@@ -53,6 +54,7 @@ function emptyNetwork(): NetworkData {
       centre: null,
       mark: '',
       gifts: [],
+      doubted: new Set(),
       isFilled: false,
       filledBy: new Set(),
     },
@@ -176,6 +178,13 @@ export class RedisModel {
       },
       hold: (digests: readonly Digest[]) => {
         for (const digest of digests) if (!own().finished.has(digest)) own().claimed.add(digest);
+      },
+      doubt: (identities: readonly string[]) => {
+        for (const identity of identities) own().doubted.add(identity);
+      },
+      doubted: (max: number) => [...own().doubted].slice(0, max),
+      examined: (identities: readonly string[]) => {
+        for (const identity of identities) own().doubted.delete(identity);
       },
       filledBy: () => (own().isFilled ? null : [...own().filledBy]),
       addFilled: (agent: string) => void own().filledBy.add(agent),

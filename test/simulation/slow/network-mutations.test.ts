@@ -13,7 +13,7 @@ const kinds = {
   ...{ released: 'none', returned: 'none', 'host-leases': 'none', 'delay-told': 'none' },
   ...{ resent: 'links', overlaps: 'agents' },
   ...{ 'waiting-taken-over': 'agents', 'reports-taken-over': 'agents' },
-  ...{ 'end-together': 'centres', 'claims-at-rest': 'centres' },
+  'end-together': 'centres',
   ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;

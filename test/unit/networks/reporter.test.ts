@@ -14,6 +14,7 @@ test('a report that the store does not have is sent again if Redis does not answ
   let isDown = true;
   const pools = {
     filledBy: async () => null,
+    doubted: async () => [],
     release: async (digests: readonly Digest[]) => {
       if (isDown) throw new Error('refused');
       released.push(...digests);
@@ -33,6 +34,7 @@ test('a report that the store does not have is sent again if Redis does not answ
       fill: () => ({ finished: [], queued: [], next: null }),
       isIdle: () => true,
     },
+    isWanted: () => null,
   });
   const turn = async (ms: number) => {
     reporter.pump(at(ms));

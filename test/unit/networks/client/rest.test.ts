@@ -142,4 +142,23 @@ describe('rest', () => {
       if (onTimeout === 'wait') assert.equal(await turns(4), false, 'its centre may come back');
     }
   });
+
+  it('without the own Redis the cluster must complete anew, because it may have got a gift', async () => {
+    const { state, turns, berlin, paris } = stage();
+    await turns(2);
+    state.isDone = true;
+    await turns(4);
+    Object.assign(berlin, { mark: 'work gift', isDown: true });
+    paris.mark = 'rest p';
+    const before = state.activities;
+    for (let ms = 0; ms < 2 * LEASE_MS && state.activities === before; ms += STEP_MS) {
+      assert.equal(await turns(1), false);
+    }
+    assert.equal(state.activities, before + 1);
+    // Another agent works on the gift.
+    state.isDone = false;
+    assert.equal(await turns(9), false);
+    state.isDone = true;
+    assert.equal(await turns(4), true);
+  });
 });

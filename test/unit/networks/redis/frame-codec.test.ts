@@ -23,7 +23,9 @@ const verdict: VerdictFrame = { number: 'n', owners: ['', 'paris'], finals: '01'
 
 test('frame codec: reads what it has written', () => {
   const answer: Frame = { ...frame, flag: 3, marks: 'q0' };
-  for (const one of [frame, { ...frame, flag: 2 as const }, answer, { ...frame, digests: [] }]) {
+  const doubted = { ...frame, identities: ['http://a.test/', 'http://b.test/'] };
+  const asked = { ...frame, flag: 2 as const };
+  for (const one of [frame, asked, answer, doubted, { ...frame, digests: [] }]) {
     assert.deepEqual(readFrame(frameText(one)), one);
   }
   assert.deepEqual(readVerdict(verdictText(verdict)), verdict);
@@ -42,6 +44,8 @@ for (const [what, change] of [
   ['too few marks', { flag: 3, marks: 'q' }],
   ['unknown marks', { flag: 3, marks: 'qx' }],
   ['marks of a question', { flag: 2, marks: 'qq' }],
+  ['too few identities', { identities: ['http://a.test/'] }],
+  ['identities that are no texts', { identities: ['http://a.test/', 1] }],
   ['marks that are no text', { flag: 3, marks: ['q', 'q'] }],
 ] as const) {
   test(`frame codec: refuses a frame with ${what}`, () => {

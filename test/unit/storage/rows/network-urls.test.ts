@@ -63,6 +63,20 @@ describe('a queued URL of a shared crawl', () => {
     assert.deepEqual(networks.give(HOST, 'paris', 9), [], 'a copy');
   });
 
+  it("is wanted unless it was given up, has ended, or is another network's", () => {
+    const { store, networks, finish } = stage({ urls: [URL, `${URL}1`, `${URL}2`] });
+    store.decide(`${URL}1`, { kind: 'elsewhere', network: 'paris', isFinal: false });
+    store.decide(`${URL}2`, { kind: 'new' });
+    assert.equal(networks.isWanted(URL), true, 'it waits for its verdict');
+    assert.equal(networks.isWanted(`${URL}2`), true);
+    finish(`${URL}2`);
+    const others = [`${URL}1`, `${URL}2`, FIRST.identity, `${URL}unknown`];
+    for (const url of others) assert.equal(networks.isWanted(url), false, url);
+    assert.equal(networks.isWanted('http://b.test/'), null);
+    store.setOwned(HOST, false);
+    assert.equal(networks.isWanted(URL), null, 'a copy');
+  });
+
   it('that another network has claimed stays until that network has fetched it', () => {
     const { db, store, networks, view } = stage();
     store.decide(URL, { kind: 'elsewhere', network: 'paris', isFinal: false });
