@@ -6,20 +6,31 @@ import { count, duration } from './format.js';
 import { MovesDialog } from './moves.js';
 import { Failure, Table } from './tables.js';
 
-/** Sends a command and keeps its receipt: what each agent said. */
-export function useCommand(onDone) {
+/** Sends a command and keeps its receipt: what each agent said, and later the agents of `view`. */
+export function useCommand(view, onDone) {
   const [state, set] = useState({ receipt: null, error: null, isRunning: false, what: '' });
+  const agents = view?.agents ?? [];
   const send = async (what, path, body) => {
-    set({ receipt: null, error: null, isRunning: true, what });
+    const sent = { receipt: null, error: null, isRunning: false, what };
+    const before = agents.map(({ directives }) => directives);
+    set({ ...sent, isRunning: true });
     try {
       const receipt = await post(path, body);
-      set({ receipt, error: null, isRunning: false, what });
+      set({ ...sent, receipt, before });
       onDone?.();
     } catch (error) {
-      set({ receipt: null, error, isRunning: false, what });
+      set({ ...sent, error });
     }
   };
-  return { ...state, send };
+  return { ...state, agents, send };
+}
+
+/** The answer of an agent. One that was not reached has the directive once it has the same as others. */
+function saidBy(id, answer, { receipt, before, agents }) {
+  const digestOf = (one) => agents.find((agent) => agent.id === one)?.directives;
+  const digest = digestOf(Object.keys(receipt).find((one) => receipt[one] === 'applied'));
+  const isLate = answer === 'unreachable' && digest && !before.includes(digest);
+  return isLate && digestOf(id) === digest ? 'applied' : textOf(answer);
 }
 
 export function Receipt({ command }) {
@@ -27,7 +38,7 @@ export function Receipt({ command }) {
   if (isRunning) return html`<p class="quiet" role="status">${what}…</p>`;
   if (error) return html`<${Failure} error=${error} />`;
   if (!receipt) return null;
-  const said = Object.entries(receipt).map(([id, answer]) => [id, textOf(answer)]);
+  const said = Object.entries(receipt).map(([id, answer]) => [id, saidBy(id, answer, command)]);
   const missing = said.filter(([, text]) => text !== 'applied');
   const done = said.length - missing.length;
   return html`<div class=${`note ${missing.length > 0 ? 'warn' : 'good'}`} role="status">
@@ -64,7 +75,7 @@ function capacityAfter({ kind, agent, value }, { orders = [] }) {
 }
 
 export function Directives({ view, refresh }) {
-  const command = useCommand(refresh);
+  const command = useCommand(view, refresh);
   const [asked, setAsked] = useState(null);
   const [form, setForm] = useState({ host: '', delay: '', seeds: '', agent: '', number: '' });
   const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
@@ -169,7 +180,7 @@ function Stop({ command }) {
 }
 
 export function LeaveDialog({ id, onClose, refresh }) {
-  const command = useCommand(refresh);
+  const command = useCommand(null, refresh);
   const order = () => command.send(`Leave of ${id}`, `/agents/${encodeURIComponent(id)}/leave`, {});
   return html`<${MovesDialog} id=${id} title=${`${id} leaves`} button="Leave" isDone=${command.isRunning || command.receipt !== null} onSure=${order} onClose=${onClose}>
     <${Receipt} command=${command} />

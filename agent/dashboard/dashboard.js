@@ -152,7 +152,7 @@ function stateOf({ complete, agents, failures }) {
 }
 
 function Header({ view, error, samples, refresh, askToken }) {
-  const command = useCommand(refresh);
+  const command = useCommand(view, refresh);
   const [kind, text] = error ? ['bad', 'no answer'] : view ? stateOf(view) : ['', 'connecting'];
   const agents = view?.agents ?? [];
   const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);

@@ -174,6 +174,27 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     await page.close();
   });
 
+  test('a receipt counts the agents that get the directive late', async () => {
+    const { page, faults } = await opened('directives');
+    await page.route('**/api/v1/directives', async (route) => {
+      const response = await route.fetch();
+      const said = { ...(await response.json()), a4: 'unreachable' };
+      await route.fulfill({ response, json: said });
+    });
+    for (const [button, what] of [
+      ['Pause the crawl', 'Pause'],
+      ['Resume the crawl', 'Resume'],
+    ] as const) {
+      await page.getByRole('button', { name: button }).click();
+      const receipt = page
+        .getByRole('status')
+        .filter({ hasText: `${what}: 4 of 4 agents have it` });
+      await receipt.waitFor();
+    }
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
   test('filters are kept in the address', async () => {
     const { page, faults } = await opened('hosts');
     await page.getByLabel('Name', { exact: true }).fill('127.123.0.1');
