@@ -276,7 +276,8 @@ export class ControlRoom {
     const { from, message } = envelope;
     const member = this.#members().find(({ id, inc }) => id === from.id && inc === from.inc);
     if (message.type === 'CONTROL') this.#onForwarded(envelope, member, message);
-    else if (message.type === 'CONTROL_ACK' && (member || this.#p.whereabouts.isPartial)) {
+    else if (message.type === 'CONTROL_ACK') {
+      // A new capacity begins an incarnation that is not known here yet. The request is a secret.
       this.#forwarding.answered(from.id, message.request, message.result);
     }
   }

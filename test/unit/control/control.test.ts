@@ -34,8 +34,8 @@ function roomOf(isPartial: boolean) {
     incarnationMax: () => 100,
   };
   const room = new ControlRoom(parts as unknown as ControlParts);
-  const hear = (from: string, message: Message, to = 'me') =>
-    room.onMemberMessage({ from: { id: from, inc: 1 }, to: { id: to, inc: 1 }, message });
+  const hear = (from: string, message: Message, to = 'me', inc = 1) =>
+    room.onMemberMessage({ from: { id: from, inc }, to: { id: to, inc: 1 }, message });
   return { room, sent, did, timers, hear };
 }
 
@@ -70,6 +70,15 @@ describe('a command of an agent outside the view', () => {
     hear('m', STOP);
     assert.deepEqual(did, ['stop']);
   });
+});
+
+it('the answer of a member counts that has a new incarnation meanwhile', () => {
+  const { room, hear } = roomOf(false);
+  const answers: ControlAnswer[] = [];
+  room.onCommand({ verb: 'stop', args: [], crawl: 'c' }, (answer) => answers.push(answer));
+  hear('m', { type: 'CONTROL_ACK', request: 1, ok: true, result: 'applied' }, 'me', 2);
+  assert.equal(answers.length, 1);
+  assert.match(JSON.stringify(answers[0]), /"m":"applied"/);
 });
 
 describe('a step of a walk', () => {
