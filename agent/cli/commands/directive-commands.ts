@@ -189,8 +189,8 @@ export async function giveAll(
     typeof result.said === 'string' &&
     ['string', 'undefined'].includes(typeof result.stillBlockedBy);
   const errand = { verb, args, isReadable };
-  const { results, unreachable, failures } = await walk(asked(config), errand);
-  if (results.size === 0) return { ok: false, failures };
+  const { results, unreachable, failures, isRefused } = await walk(asked(config), errand);
+  if (results.size === 0) return { ok: false, failures, isRefused };
   return { ok: true, by: '', result: directiveSummary(results, unreachable) };
 }
 

@@ -8,6 +8,7 @@ import type { WalkStep } from '../../control/control.ts';
 import type { ControlVerb, MemberCard } from '../../core/protocol/messages.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import { cardsOf } from '../../messaging/checks/walk-checks.ts';
+import { directiveOf } from '../../messaging/control-directives.ts';
 import { AHEAD_MS_MAX } from '../../monitor/start-clock.ts';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { type Asked, askInTurn } from './ask.ts';
@@ -55,6 +56,8 @@ export interface Walked {
   readonly begins: readonly WalkStep[];
   /** Why no agent forwarded the command, or an agent of the config did not answer. */
   readonly failures: readonly string[];
+  /** An agent has refused the command. */
+  readonly isRefused: boolean;
 }
 
 /** @throws Refusal if no agent answers and one belongs to another crawl */
@@ -72,9 +75,9 @@ export async function walk(whom: Asked, errand: Errand, ports = PORTS): Promise<
   if (course.visited.size === 0 && refused !== null) throw refused;
   for (const id of course.unreadable) ports.say(printable(`unreadable answer of ${id}`));
   if (course.isCut) ports.say('not all agents that others name were asked: most do not answer');
-  const { unreachable, begins, failures, groups } = course;
+  const { unreachable, begins, failures, groups, isRefused } = course;
   const [results, visited] = [sorted(course.results), sorted(course.visited)];
-  return { results, visited, unreachable, groups, begins, failures };
+  return { results, visited, unreachable, groups, begins, failures, isRefused };
 }
 
 /** By identifier, a2 before a10. */
@@ -87,6 +90,7 @@ class Course {
   readonly visited = new Map<string, MemberCard>();
   readonly begins: WalkStep[] = [];
   readonly failures: string[] = [];
+  isRefused = false;
   /** An agent has forwarded the command until nobody new was named. */
   isFinished = false;
   readonly groups: string[][] = [];
@@ -154,7 +158,8 @@ class Course {
 
   /** Has a directive numbered by the first agent; the others get it as this agent numbered it. */
   async #numbered(entry: string, me: MemberCard): Promise<boolean> {
-    if (!['pause', 'resume', 'block', 'delay'].includes(this.#errand.verb)) return true;
+    const { verb, args } = this.#errand;
+    if (typeof directiveOf(verb, args) === 'string') return true;
     const step = await this.#step(entry, this.#errand, [me]);
     if (step?.order === undefined) return false;
     this.#errand = { ...this.#errand, verb: 'order', args: [step.order] };
@@ -206,6 +211,7 @@ class Course {
     const agents = this.#whom.agents.filter(({ id }) => id === entry);
     const answer = await this.#ports.ask({ ...this.#whom, agents }, verb, args, to);
     const step = answer.ok ? stepOf(answer.result) : null;
+    if (!answer.ok) this.isRefused ||= answer.isRefused === true;
     if (!step) {
       this.failures.push(...(answer.ok ? [`unreadable answer of ${entry}`] : answer.failures));
       return null;

@@ -54,6 +54,7 @@ async function pausedCluster(t: TestContext, ids: readonly string[], net: number
     const [verb, ...args] = command as [string, ...string[]];
     const { code, stderr } = await run(verb, config, ...args);
     assert.equal(code, 0, `${command.join(' ')}: ${stderr}`);
+    assert.doesNotMatch(stderr, /unreadable/);
   };
   /** The agent has joined with this capacity, and no host is being handed over. */
   const settled = (id: string, capacity: number) =>

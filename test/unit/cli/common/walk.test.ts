@@ -117,3 +117,30 @@ it('walk: an answer of a wrong shape is a failure', async () => {
     assert.deepEqual(failures, ['unreadable answer of a']);
   }
 });
+
+it('walk: every directive is numbered by the first agent and forwarded as it was numbered', async () => {
+  const directives = {
+    pause: [],
+    block: ['h'],
+    drain: ['b'],
+    undrain: ['b'],
+    capacity: ['b', '2'],
+  };
+  for (const [verb, args] of Object.entries(directives)) {
+    const verbs: string[] = [];
+    const { ids } = await walked(
+      (to, asked) => {
+        if (to.length > 0) verbs.push(`${to} ${asked}`);
+        return { ...applied(to), members: [cardOf('b')], ...(to.includes('a') && { order: 'n' }) };
+      },
+      { verb: verb as ControlVerb, args },
+    );
+    assert.deepEqual(
+      [verbs, ids],
+      [
+        [`a ${verb}`, 'b order'],
+        ['a', 'b'],
+      ],
+    );
+  }
+});
