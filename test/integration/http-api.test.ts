@@ -170,6 +170,13 @@ describe('HTTP server', { concurrency: 1 }, () => {
       413,
       'query-too-costly',
     );
+    const body = JSON.stringify({ sql: sorted });
+    const headers = { 'content-type': 'application/json' };
+    const ended = await Promise.all(
+      [1, 2, 3].map(() => fetch(`${api}/query`, { method: 'POST', headers, body })),
+    );
+    const said = ended.map(({ status, headers: of }) => `${status} ${of.get('retry-after')}`);
+    assert.deepEqual(said.toSorted(), ['413 null', '413 null', '503 1']);
     const huge = 'SELECT hex(zeroblob(900000000))';
     const heavy = await ask(`${api}/query`, { method: 'POST', body: { sql: huge } });
     assert.ok([400, 413].includes(heavy.status), heavy.text.slice(0, 300));

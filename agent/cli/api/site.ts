@@ -84,6 +84,7 @@ export class Site {
     // The rest of a request that was not read would be taken for the next one.
     if (!request.complete) response.setHeader('connection', 'close');
     if (problem.document.status === 401) response.setHeader('www-authenticate', 'Bearer');
+    if (problem.document.code.endsWith('-busy')) response.setHeader('retry-after', '1');
     const body = JSON.stringify(problem.document);
     response.writeHead(problem.document.status, { 'content-type': 'application/problem+json' });
     response.end(`${body}\n`);

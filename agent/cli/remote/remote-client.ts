@@ -5,6 +5,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
+import { setTimeout } from 'node:timers/promises';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import { scratchFailure } from '../../storage/file/scratch-directory.ts';
 import { codeOfError, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
@@ -16,6 +17,8 @@ import type { RemoteAgent } from './remote-agents.ts';
 const ANSWER_MS_MAX = 10_000;
 const ANSWER_BYTES_MAX = 32 * 1024 ** 2;
 const DETAIL_CHARACTERS_MAX = 300;
+/** The longest pause before a server that is busy is asked again. */
+const RETRY_MS_MAX = 10_000;
 
 /** A request that failed. Its message is a sentence that names the agent. */
 export class RemoteError extends Error {}
@@ -78,11 +81,9 @@ export class RemoteClient {
     }
   }
 
-  async #body(
-    { origin }: RemoteAgent,
-    { path, query = {} }: Request,
-    late: AbortSignal,
-  ): Promise<Readable> {
+  async #body(agent: RemoteAgent, request: Request, late: AbortSignal): Promise<Readable> {
+    const { origin } = agent;
+    const { path, query = {} } = request;
     const url = new URL(`${API}${path}`, origin);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -97,6 +98,12 @@ export class RemoteClient {
       if (isClosed(error)) return ask();
       throw error;
     });
+    const retryMs = 1000 * Number(response.headers.get('retry-after'));
+    if (response.status === 503 && retryMs > 0 && retryMs <= RETRY_MS_MAX) {
+      await response.body?.cancel();
+      await setTimeout(retryMs, undefined, { signal: late }).catch(() => late.throwIfAborted());
+      return this.#body(agent, request, late);
+    }
     if (response.body === null) throw new Refused('has sent no answer');
     const body = Readable.fromWeb(response.body as ReadableStream);
     if (response.status === 200) return body;

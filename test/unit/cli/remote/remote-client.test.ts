@@ -72,6 +72,20 @@ test('a request on a connection that the server closes is sent again', async (t)
   assert.equal(await client.json(agent, { path: '/' }), 3);
 });
 
+test('a server that is busy is asked again, as long as there is time', async (t) => {
+  let asked = 0;
+  const busy = JSON.stringify({ detail: 'busy', remedy: 'wait' });
+  const agent = await serving(t, (_, response) => {
+    asked++;
+    if (asked === 2) response.end('2');
+    else response.writeHead(503, { 'retry-after': '0.05' }).end(busy);
+  });
+  const client = new RemoteClient(null);
+  assert.equal(await client.json(agent, { path: '/' }), 2);
+  await assert.rejects(client.json(agent, { path: '/' }, 300), /was too slow/);
+  assert.ok(asked > 3);
+});
+
 test('a missing token and a file that cannot be written are named with the remedy', async (t) => {
   const agent = await serving(t, (_, response) => response.writeHead(401).end('{}'));
   await assert.rejects(
