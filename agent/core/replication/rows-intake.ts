@@ -77,11 +77,12 @@ export class RowsIntake {
       this.#p.refused.refuse(id, 'rows', wrong, now);
       return false;
     }
-    if (mark > 0 || this.#mayStream(from, item.host)) {
+    const may = mark > 0 || this.#mayStream(from, item.host);
+    if (may) {
       this.#strays.delete(key);
       return true;
     }
-    if (item.events.length > 0 && this.#isPersistent(key, now)) {
+    if (may !== null && item.events.length > 0 && this.#isPersistent(key, now)) {
       this.#p.refused.refuse(id, 'rows', `${item.host.slice(0, 100)} is not its host`, now);
     }
     return false;
@@ -99,9 +100,9 @@ export class RowsIntake {
 
   /**
    * Whether the agent has listed the host, or comes first in its preference list among the members
-   * that have joined and have recent heartbeats.
+   * that have joined and have recent heartbeats. Null: this agent does not know the list.
    */
-  #mayStream(from: Member, host: Host): boolean {
+  #mayStream(from: Member, host: Host): boolean | null {
     const { view, handOff } = this.#p;
     if (handOff.isListedBy(host, from)) return true;
     for (const id of view.assignment().order(host, view.size + 1)) {
@@ -110,7 +111,7 @@ export class RowsIntake {
       const before = view.get(id);
       if (before?.joined && !before.silent && !before.unechoed) return false;
     }
-    return false;
+    return null;
   }
 }
 

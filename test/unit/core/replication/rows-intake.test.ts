@@ -142,6 +142,12 @@ describe('the intake of rows', () => {
     assert.deepEqual({ applied, told }, { applied: [], told: ['b'] });
   });
 
+  it('neither accepts nor reports rows of a host whose preference list it does not know', () => {
+    const { take, applied, told } = intakeOf([member('b')], []);
+    for (let now = 0; now <= 8000; now += 500) take(member('b'), now);
+    assert.deepEqual({ applied, told }, { applied: [], told: [] });
+  });
+
   it('accepts the rows of a host that the sender has listed', () => {
     const { take, applied } = intakeOf([member('b')], ['me', 'b'], ['b']);
     take(member('b'));
