@@ -61,7 +61,7 @@ export class Core {
         greeted: (member, counter, now) => this.#p.moves.setBack(member, counter, now),
         refused: (message) => this.#p.shutdown.end(5, message),
         impostor: (inc) => this.#p.shutdown.endAsImpostor(inc),
-        parted: (member, now) => this.#parted(member, now),
+        parted: (member, placement, now) => this.#parted(member, placement, now),
         isHandingOver: (member) => this.#p.handOff.isWith(member.card.id),
       },
     });
@@ -360,13 +360,15 @@ export class Core {
     this.#p.events.record(now.mono, why, { agent: id, incarnation: inc, silentMs });
   }
 
-  /** The member is alive, but this agent and it need not know each other any more. */
-  #parted({ card }: Member, now: Instant): void {
-    this.#effects.push({ type: 'forget-peer', id: card.id });
-    this.#p.shutdown.forget(card.id);
-    this.#p.handOff.forget(card.id);
-    this.#p.replication.forget(card.id);
+  /** This agent and the member need not know each other any more. */
+  #parted(member: Member, placement: Assignment | null, now: Instant): void {
+    const { id } = member.card;
+    this.#effects.push({ type: 'forget-peer', id });
+    this.#p.shutdown.forget(id);
+    this.#p.handOff.forget(id);
+    this.#p.replication.forget(id);
     this.#p.replication.invalidateAll();
+    if (placement) this.#p.moves.takeOver(member, placement, now);
     this.#viewChanged(now);
   }
 

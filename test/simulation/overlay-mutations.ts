@@ -83,9 +83,17 @@ export const OVERLAY_REMOVALS = {
   /** A member that is parted from gets a tombstone. */
   'parted-alive': () => [
     replace(Membership.prototype, 'part', (was) => {
+      return function (this: Membership, member, now, isSilent) {
+        was.call(this, member, now, isSilent);
+        this.tombstones.note(member.card.id, member.card.inc, now.mono);
+      };
+    }),
+  ],
+  /** The hosts of a silent member that is not needed are not listed. */
+  'silent-parted-listed': () => [
+    replace(Membership.prototype, 'part', (was) => {
       return function (this: Membership, member, now) {
         was.call(this, member, now);
-        this.tombstones.note(member.card.id, member.card.inc, now.mono);
       };
     }),
   ],

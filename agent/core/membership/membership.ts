@@ -38,8 +38,12 @@ export interface Changes extends Consequences {
   added(member: Member, now: Instant): void;
   /** @param placement - the ring on which the member still had its place */
   removed(member: Member, why: Removal, placement: Assignment, now: Instant): void;
-  /** The member is not watched any more (docs/OVERLAY.md). */
-  parted(member: Member, now: Instant): void;
+  /**
+   * The member is not watched any more (docs/OVERLAY.md).
+   *
+   * @param placement - if it may have ended: the ring on which it still had its place
+   */
+  parted(member: Member, placement: Assignment | null, now: Instant): void;
   /** Whether hosts are being handed over to or from the member. */
   isHandingOver(member: Member): boolean;
   /** A member sent HELLO with the counter of its database. */
@@ -392,12 +396,13 @@ export class Membership {
     this.#p.lease.forget(id);
   }
 
-  /** Stops to watch a member, which is alive as far as is known. */
-  part(member: Member, now: Instant): void {
+  /** Stops to watch a member. If it is silent, it has done so, too, or has ended. */
+  part(member: Member, now: Instant, isSilent = false): void {
+    const placement = isSilent ? this.#p.view.assignment() : null;
     this.#drop(member, false);
     putLatest(this.#parted, member.card.id, member.card.inc, IDENTIFIERS_MAX);
     this.greetings.forget(member.card.id);
-    this.#p.changes.parted(member, now);
+    this.#p.changes.parted(member, placement, now);
   }
 
   /** Another agent removed the incarnation: a member is no longer echoed, but stays in view. */
@@ -423,7 +428,7 @@ export class Membership {
       if (!member) continue;
       // It may have stopped to watch this agent, which need not know whether it is running.
       if (!this.#p.overlay.needs(member)) {
-        this.part(member, now);
+        this.part(member, now, true);
         continue;
       }
       member.unechoed = true;

@@ -166,11 +166,13 @@ export class HostMoves implements Part {
    * @returns how many hosts of the member this agent now owns
    */
   #list({ placement, id }: Search, hosts: readonly Host[], now: Instant): number {
-    const { store, handOff } = this.#p;
+    const { store, view, handOff } = this.#p;
     const owned = hosts.filter((host) => placement.owner(host) === id);
     const streamed = hosts.filter((host) => store.markOf(host, id) > 0);
-    const { others } = this.#byOwner([...new Set([...owned, ...streamed])]);
+    const its = [...new Set([...owned, ...streamed])];
+    const { others } = this.#byOwner(its);
     others.delete(id);
+    for (const host of its) if (view.owner(host) === undefined) handOff.unplaced.add(host);
     for (const [owner, named] of others) handOff.give(owner, named, now);
     return this.#byOwner(owned).mine;
   }

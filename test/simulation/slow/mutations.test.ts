@@ -34,6 +34,7 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'members-vouch': ['cuts', 2],
   'parted-after-lists': ['moves', 1],
   'parted-alive': ['moves', 4],
+  'silent-parted-listed': ['storms', 3_105_404],
   'spare-not-suspected': ['moves', 2],
   'lists-asked': ['moves', 3],
   'drained-uncounted': ['shares', 2],
