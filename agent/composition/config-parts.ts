@@ -89,7 +89,8 @@ export function seedReader(config: Config) {
   const scope = scopeOf(config);
   return (text: string): UrlItem | { readonly refused: string } => {
     const parsed = parseCrawlUrl(text);
-    if ('refused' in parsed) return { refused: `not a URL to crawl (${parsed.refused})` };
+    if ('refused' in parsed)
+      return { refused: `not a URL to crawl (${parsed.refused}); write an http or https URL` };
     const problem = seedProblem(text);
     if (problem) return { refused: problem.message };
     const url = rules.apply(parsed);

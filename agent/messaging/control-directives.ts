@@ -38,9 +38,10 @@ function ofAgent(kind: 'drain' | 'capacity' | 'threads', host: string, value = '
   const what = { kind, host, value: number };
   const isMany = host === '*' && kind !== 'threads';
   if (!isMany && isDirective({ ...what, n: 1, by: host })) return what;
-  if (kind === 'drain') return `not an agent: ${host}`;
-  const range = kind === 'threads' ? `1 to ${THREADS_MAX}` : `above 0, up to ${CAPACITY_MAX}`;
-  return `not an agent, or not ${range}: ${host} ${value}`;
+  if (kind === 'drain') return `not an agent: ${host}; write its identifier`;
+  const range =
+    kind === 'threads' ? `from 1 to ${THREADS_MAX}` : `above 0, at most ${CAPACITY_MAX}`;
+  return `${kind} ${host} ${value}; write the identifier of an agent and a number ${range}`;
 }
 
 export function directiveText(directive: Directive): string {

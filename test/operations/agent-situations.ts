@@ -267,8 +267,12 @@ export const agentSituations: readonly Situation[] = [
     },
   },
   {
-    name: 'status is called for agents that do not run, with --data',
-    says: ['agent/cli/status/status-command.ts:   ubiring query … "…"'],
+    name: 'status and pause are called for agents that do not run, with --data',
+    says: [
+      'agent/cli/status/status-command.ts: ubiring query … "…"',
+      'no agent answers; start the crawl, or query its state files',
+      'agent/cli/commands/directive-commands.ts: ; start the crawl with …',
+    ],
     async play(stage) {
       const launch = stage.begin(['launch', stage.config, '--data', stage.path('deep')]);
       await stage.until('a1', () => fs.existsSync(stage.path('deep', 'a1', 'agent.pid')));
@@ -276,6 +280,9 @@ export const agentSituations: readonly Situation[] = [
       assert.equal((await launch.ended).code, 11);
       await stage.run(1, 'status', '--data', stage.path('deep'));
       await stage.follow(0, 'query');
+      await stage.run(1, 'pause', '--data', stage.path('deep'));
+      stage.gate.open();
+      await stage.follow(0, 'launch');
     },
   },
   {

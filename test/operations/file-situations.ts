@@ -31,11 +31,16 @@ const elsewhere = (stage: Stage) => ['--data', path.join(stage.scratch.directory
 export const fileSituations: readonly Situation[] = [
   {
     name: 'audit reads a directory without state files',
-    says: ['agent/cli/audit/audit-crawl.ts: name the directory with --data'],
+    says: [
+      'agent/cli/audit/audit-crawl.ts: no agent has a state in …; name the directory with --data',
+      'start the crawl, or name another directory with --data',
+    ],
     async play(stage) {
       await stage.completes();
       await stage.run(4, 'audit', ...elsewhere(stage));
+      await stage.run(1, 'query', 'SELECT 1', ...elsewhere(stage));
       await stage.run(0, 'audit', '--data', stage.scratch.dataDir);
+      await stage.run(0, 'query', 'SELECT 1', '--data', stage.scratch.dataDir);
     },
   },
   {

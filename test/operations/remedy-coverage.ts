@@ -295,6 +295,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
 /** Parts of texts that look like a remedy, and why they are none. */
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['the HTTP server has ended (…), and is started again', 'the agent does this itself'],
+  ['query-command.ts: ubiring query --help', 'it shows the help'],
   ['and the pages of lost records are queued again', 'the agent does this itself'],
   ['pages whose records were lost are queued again', 'the agent does this itself'],
   ['; it is started again in …', 'the launch does this itself'],

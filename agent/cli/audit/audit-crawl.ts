@@ -63,7 +63,7 @@ function auditOf(
     return refuse(...problems, ...unreadable(config, owners, unread));
   }
   if (files.length === 0) {
-    return refuse(`no agent has a state in ${dataDir}`, 'name the directory with --data');
+    return refuse(`no agent has a state in ${dataDir}; name the directory with --data`);
   }
   const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
   if (missing.length > 0) {

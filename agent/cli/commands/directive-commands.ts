@@ -72,7 +72,7 @@ export async function delay(
   if (delayText === undefined) return give(file, 'delay', [pattern, TAKEN_BACK], flags);
   const delayMs = /^\d{1,12}$/.test(delayText) ? Number(delayText) : parseDuration(delayText);
   if (delayMs === null || delayMs > DELAY_MS_MAX) {
-    say(`${JSON.stringify(delayText)} is not a delay: write 500, 500ms, 2s or 1m, at most 24h`);
+    say(`${JSON.stringify(delayText)} is not a delay; write 500, 500ms, 2s or 1m, at most 24h`);
     return 2;
   }
   return give(file, 'delay', [pattern, String(delayMs)], flags);
@@ -109,7 +109,7 @@ export async function capacity(
   const { overlay, kademlia } = loaded.config.cluster;
   const most = overlay === 'kademlia' ? identifiersOfAgentMax / kademlia.ids : Infinity;
   if (Number(number) > most) {
-    say(`capacity ${number}: with cluster.kademlia.ids, up to ${most}`);
+    say(`capacity ${number} is too large for cluster.kademlia.ids; write at most ${most}`);
     return 2;
   }
   return giveOfAgent(file, 'capacity', agent, number, flags);
@@ -134,7 +134,7 @@ function patternOf(text: string): string | null {
   const pattern = parseHostPattern(text) ?? (text.includes('*') ? null : hostOf(text));
   if (pattern === null) {
     const forms = 'a host, "*.host" for its subdomains, "*", or an http or https URL';
-    say(`${JSON.stringify(text)} is none of these: ${forms}`);
+    say(`${JSON.stringify(text)} names no hosts; write ${forms}`);
   }
   return pattern;
 }
@@ -162,7 +162,7 @@ async function give(
     }
     const { isRefused = false } = answer;
     caller().heard.isRefused = isRefused;
-    const why = isRefused ? '' : `: ${verb} needs a running crawl`;
+    const why = isRefused ? '' : `; start the crawl with ${launchCommand(loaded.config)}`;
     say(`no agent accepted the directive${why}`);
     return 1;
   }

@@ -41,7 +41,9 @@ export async function explain(
   const whom = askedOf(config, agents);
   const parsed = parseCrawlUrl(text);
   if ('refused' in parsed) {
-    say(`${JSON.stringify(text)} is not a URL to crawl: ${parsed.refused}`);
+    say(
+      `${JSON.stringify(text)}: not a URL to crawl (${parsed.refused}); write an http or https URL`,
+    );
     return 2;
   }
   const url = new IdentityRules(config.urls).apply(parsed);

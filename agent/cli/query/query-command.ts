@@ -7,7 +7,7 @@ import type Database from 'better-sqlite3';
 import { caller } from '../common/caller.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
-import { say } from '../common/output.ts';
+import { programName, say } from '../common/output.ts';
 import { isDamage } from '../common/query-files.ts';
 import { openCrawlFiles } from '../state-files/crawl-files.ts';
 import { viewColumns, viewsReadBy } from '../state-files/query-views.ts';
@@ -81,7 +81,8 @@ export function prepareQuery(
     }
     return statement;
   } catch (error) {
-    return `the query is not valid: ${messageOf(error)}`;
+    const help = `${programName()} query --help`;
+    return `the query is not valid: ${messageOf(error)}; "${help}" names the views`;
   }
 }
 

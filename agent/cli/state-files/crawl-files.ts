@@ -41,7 +41,8 @@ export async function openCrawlFiles(
   const { files, problems, hasUnreadable, isPartial } = await openAllFiles(config, views);
   for (const problem of problems) say(problem);
   if (files.length === 0) {
-    say(`${inVain}: no agent has a readable state in ${config.agent.dataDir}`);
+    const what = `${inVain}: no agent has a readable state in ${config.agent.dataDir}`;
+    say(hasUnreadable ? what : `${what}; start the crawl, or name another directory with --data`);
     return { ok: false, code: hasUnreadable ? 4 : 1 };
   }
   const owners = ownersOf(files, config);

@@ -111,8 +111,8 @@ export async function withoutAnswer(
   if (completion.kind === 'changed') {
     say(`the next launch continues the crawl: ${completion.why.join('; ')}`);
   }
-  say('no agent answers; the state files can still be queried:');
-  say(`  ${programName()} query ${shownCrawl(config)} "${agentsQuery}"`);
+  const query = `${programName()} query ${shownCrawl(config)} "${agentsQuery}"`;
+  say(`no agent answers; start the crawl, or query its state files:\n  ${query}`);
   return 1;
 }
 

@@ -120,7 +120,7 @@ export class Operator {
     if (!isOfAgents({ kind }) || host === '*') return null;
     const isListed = view.has(host) || settings.configured.some(({ id }) => id === host);
     const mayExist = isListed || host === view.me || whereabouts.isPartial;
-    if (!mayExist) return `no agent has the identifier ${host}`;
+    if (!mayExist) return `no agent has the identifier ${host}; "status" shows the agents`;
     // A partial view has agents that take hosts, if there are any (docs/OVERLAY.md).
     if (kind !== 'drain' || value === null || this.#hasOwnersWithout(host)) return null;
     return `${host} is the last agent that takes hosts: undrain or start another one first`;
