@@ -21,7 +21,9 @@ const networkName = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, {
 /** The message must not repeat the URL, which may contain a password. */
 const redisUrl = z.string().superRefine((text, context) => {
   if (text.length <= urlLengthMax && parseRedisUrl(text) !== null) return;
-  const remedy = 'write redis://HOST:PORT, or rediss:// for TLS, as in redis://10.0.0.1:6379/0';
+  const remedy =
+    'write redis://HOST:PORT, or rediss:// for TLS, as in redis://10.0.0.1:6379/0; or ' +
+    'redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER';
   context.addIssue({ code: 'custom', message: 'is not a Redis URL', params: { remedy } });
 });
 

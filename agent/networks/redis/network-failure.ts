@@ -19,10 +19,13 @@ export type NetworkFailureCode = 'refused' | 'unreachable' | 'timeout' | 'failed
 export class NetworkFailure extends Error {
   readonly code: NetworkFailureCode;
   readonly network: string;
+  /** The server and the cause. */
+  readonly why: string;
 
   constructor({ network, host, port }: RedisPlace, code: NetworkFailureCode, cause: string) {
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
     super(`network ${network}: Redis at ${address}: ${cause}`);
+    this.why = `${address}: ${cause}`;
     this.name = 'NetworkFailure';
     this.code = code;
     this.network = network;

@@ -4,6 +4,7 @@
 // repeated, and so that after an error the answers cannot be those of other commands.
 
 import { isIP } from 'node:net';
+import type { Sentinels } from '../../../config/values/redis-url.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import type { ClientLibrary, RedisConnection } from './client-library.ts';
 import { type ClusterNode, movedTo, nodesOf } from './cluster-nodes.ts';
@@ -18,6 +19,8 @@ import { checkServer } from './server-check.ts';
 
 export interface LinkOptions {
   readonly place: RedisPlace;
+  /** The server is where one of these says. Null: it is at `place`. */
+  readonly sentinels: Sentinels | null;
   readonly tls: boolean;
   /** ACL user; '' for the default user. */
   readonly user: string;
@@ -41,7 +44,7 @@ const commandsMax = 1000;
 export class RedisLink {
   readonly #options: LinkOptions;
   readonly #library: ClientLibrary;
-  /** Where the next attempt connects to: the configured server, or another node of its cluster. */
+  /** Where the next attempt connects to: the configured server, a node of its cluster, the master. */
   #place: RedisPlace;
   /** The nodes of the cluster, which also know who has the keys. */
   #nodes: readonly ClusterNode[] = [];
@@ -88,6 +91,7 @@ export class RedisLink {
   async connect(): Promise<void> {
     for (let hops = 0; ; hops++) {
       try {
+        await this.#findMaster();
         return await this.#open();
       } catch (error) {
         const moved = this.#movedTo(error);
@@ -101,8 +105,45 @@ export class RedisLink {
     }
   }
 
-  async #open(): Promise<void> {
-    const connection = this.#newConnection();
+  /** Asks the Sentinels, one after the other, where the server is. */
+  async #findMaster(): Promise<void> {
+    const { sentinels, place } = this.#options;
+    if (sentinels === null) return;
+    const { master, places } = sentinels;
+    const whys: string[] = [];
+    for (const sentinel of places) {
+      this.#place = { ...place, ...sentinel };
+      try {
+        const found = await this.#askSentinel(master);
+        if (found !== null) {
+          this.#place = { ...place, ...found };
+          return;
+        }
+        whys.push(new NetworkFailure(this.#place, 'unreachable', 'it does not know it').why);
+      } catch (error) {
+        whys.push(this.#failureOf(error).why);
+      }
+      if (this.#isClosed) break;
+    }
+    const remedy = 'start one of these Sentinels, or correct their addresses and the name';
+    const what = `no Sentinel knows where '${master}' is (${whys.join(', ')}); ${remedy}`;
+    throw new NetworkFailure(place, 'unreachable', what);
+  }
+
+  async #askSentinel(master: string): Promise<{ host: string; port: number } | null> {
+    const connection = this.#newConnection(true);
+    const ask = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master];
+    const answer = await this.#opened(connection, (first) => first(ask));
+    connection.destroy();
+    const [host, port] = Array.isArray(answer) ? (answer as unknown[]) : [];
+    return typeof host === 'string' && Number(port) > 0 ? { host, port: Number(port) } : null;
+  }
+
+  /** Runs the first commands of a connection, and destroys it if they fail. */
+  async #opened<T>(
+    connection: RedisConnection,
+    act: (first: (args: readonly string[]) => Promise<unknown>) => Promise<T>,
+  ): Promise<T> {
     this.#attempted = connection;
     try {
       const died = new Promise<never>((_, reject) => connection.on('error', reject));
@@ -111,21 +152,27 @@ export class RedisLink {
       const hint = this.#options.tls ? '; if it does not speak TLS, write redis://' : '';
       const late = `no connection in time${hint}`;
       await this.#inTime(Promise.race([opened, died]), 'unreachable', late);
-      const first = (args: readonly string[]) => {
+      return await act((args) => {
         const answer = Promise.race([connection.sendCommand(args), died]);
         return this.#inTime(answer, 'unreachable', 'no answer to the first commands in time');
-      };
-      const { run, isCluster } = checkServer(this.#place, await first(['INFO']));
-      const slots = isCluster ? await first(['CLUSTER', 'SLOTS']) : null;
-      this.#nodes = nodesOf(slots, this.#place.host);
-      await first(this.#options.enter(run));
-      this.#serverRun = run;
+      });
     } catch (error) {
       connection.destroy();
       throw error;
     } finally {
       this.#attempted = null;
     }
+  }
+
+  async #open(): Promise<void> {
+    const connection = this.#newConnection();
+    await this.#opened(connection, async (first) => {
+      const { run, isCluster } = checkServer(this.#place, await first(['INFO']));
+      const slots = isCluster ? await first(['CLUSTER', 'SLOTS']) : null;
+      this.#nodes = nodesOf(slots, this.#place.host);
+      await first(this.#options.enter(run));
+      this.#serverRun = run;
+    });
     if (this.#isClosed) return connection.destroy();
     this.#connection = connection;
     this.#failure = null;
@@ -166,8 +213,11 @@ export class RedisLink {
     this.#failure = failure;
   }
 
-  #newConnection(): RedisConnection {
-    const { tls, user, password, database, timeoutMs } = this.#options;
+  /** Sentinels have no databases, and are asked without a password. */
+  #newConnection(isSentinel = false): RedisConnection {
+    const { tls, timeoutMs } = this.#options;
+    const none = { user: '', password: null, database: 0 };
+    const { user, password, database } = isSentinel ? none : this.#options;
     const { host, port } = this.#place;
     const connection = this.#library.createClient({
       RESP: 2,

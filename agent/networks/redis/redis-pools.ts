@@ -73,14 +73,24 @@ export async function openPools(
   const { crawl, network, timeoutMs, environment } = options;
   const url = parseRedisUrl(options.url);
   assert(url !== null && !url.hasPassword, `network ${network}: not a Redis URL`);
-  const { host, port, tls, user, database } = url;
+  const { host, port, tls, user, database, sentinels } = url;
   const password = redisPassword(network, environment);
   const library = await loadClientLibrary();
   const place = { network, host, port };
   const variable = passwordVariable(network);
   const enter = (run: string) => enterArguments(new PoolKeys(crawl, network, run), run);
   const link = new RedisLink(
-    { place, tls, user, password, passwordVariable: variable, database, timeoutMs, enter },
+    {
+      place,
+      sentinels,
+      tls,
+      user,
+      password,
+      passwordVariable: variable,
+      database,
+      timeoutMs,
+      enter,
+    },
     library,
   );
   const ready = link.connect();

@@ -24,6 +24,10 @@ export function checkServer(place: RedisPlace, info: unknown): CheckedServer {
   if (version === undefined || major === undefined) {
     throw refuse('it is not a Redis server; check host and port');
   }
+  if (fields.get('redis_mode') === 'sentinel') {
+    const form = 'redis-sentinel://HOST:PORT/DATABASE#MASTER';
+    throw refuse(`it is a Sentinel; write ${form} with the name of the master`);
+  }
   const isOld =
     Number(major) < oldest[0] || (Number(major) === oldest[0] && Number(minor) < oldest[1]);
   if (isOld) throw refuse(`it is Redis ${version}; upgrade it to ${oldest.join('.')} or later`);

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRedisUrl, passwordVariable } from '../../../../config/values/redis-url.ts';
 
-const plain = { host: 'h', port: 6379, tls: false, user: '', hasPassword: false, database: 0 };
+const plain = {
+  ...{ host: 'h', port: 6379, tls: false, user: '', hasPassword: false, database: 0 },
+  sentinels: null,
+};
+const one = { host: 'h', port: 26_379 };
+const other = { host: '::1', port: 7000 };
 
 for (const [text, parts] of [
   ['redis://h', {}],
@@ -13,6 +18,18 @@ for (const [text, parts] of [
   ['redis://:secret@h', { hasPassword: true }],
   ['redis://10.0.0.1', { host: '10.0.0.1' }],
   ['redis://[::1]:7000', { host: '::1', port: 7000 }],
+  ['redis-sentinel://h#main', { ...one, sentinels: { master: 'main', places: [one] } }],
+  [
+    'rediss-sentinel://u@h,[::1]:7000/2#a.b',
+    {
+      ...{ ...one, tls: true, user: 'u', database: 2 },
+      sentinels: { master: 'a.b', places: [one, other] },
+    },
+  ],
+  [
+    'redis-sentinel://u:secret@h#main',
+    { ...one, user: 'u', hasPassword: true, sentinels: { master: 'main', places: [one] } },
+  ],
 ] as const) {
   test(`redis URL: reads ${text}`, () => {
     assert.deepEqual(parseRedisUrl(text), { ...plain, ...parts });
@@ -34,6 +51,14 @@ for (const text of [
   'redis://a b',
   'redis://%ff@h',
   'unix:///tmp/redis.sock',
+  'redis-sentinel://h',
+  'redis-sentinel://h#',
+  'redis-sentinel://h,#main',
+  'redis-sentinel://h,a b#main',
+  'redis-sentinel://h:0#main',
+  'redis-sentinel://h/x#main',
+  'redis-sentinel://h#a b',
+  `redis-sentinel://${'h,'.repeat(16)}h#main`,
 ]) {
   test(`redis URL: refuses ${JSON.stringify(text)}`, () => {
     assert.equal(parseRedisUrl(text), null);

@@ -13,6 +13,7 @@ async function recorded(answer: unknown) {
   const link = new RedisLink(
     {
       place: { network: 'berlin', host: 'h', port: 1 },
+      sentinels: null,
       tls: false,
       user: '',
       password: null,
