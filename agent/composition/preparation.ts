@@ -43,7 +43,13 @@ export async function prepare(config: Config, id: string, log: Logger): Promise<
   if (!connected.ok) return { ok: false, code: 5, message: connected.message };
   const { networks } = connected;
   const quarantineAt = backups > 0 && agents.length + contacts.length > 1 ? wallMs() : undefined;
-  const state = openState({ directory, crawl: config.name, agent: id, quarantineAt });
+  const state = openState({
+    directory,
+    crawl: config.name,
+    network: config.dedup.network,
+    agent: id,
+    quarantineAt,
+  });
   if (!state.ok) {
     networks?.close();
     return { ok: false, code: state.code === 'full' ? 3 : 4, message: state.message };

@@ -45,8 +45,9 @@ export const dedup = z
       .meta({
         description:
           'The Redis URL of every network of the crawl, also of this one. Several may share one ' +
-          'Redis. Passwords come from the environment variable DEDUP_PASSWORD_NAME, or from the ' +
-          'file that DEDUP_PASSWORD_NAME_FILE names.',
+          'Redis. A Redis with Sentinels: redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER. ' +
+          'Passwords come from the environment variable DEDUP_PASSWORD_NAME, or from the file ' +
+          'that DEDUP_PASSWORD_NAME_FILE names.',
         example: { berlin: 'redis://10.0.0.1:6379/0', paris: 'rediss://crawler@10.0.1.1:6380/0' },
       }),
     onTimeout: z

@@ -335,6 +335,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'the state file belongs to another crawl',
     says: [
       "restore 'name: …' in the config, or",
+      "examination.ts: restore '…: …' in the config, or",
       "agent/storage/file/examination.ts: … belongs to … '…', not '…'; …name another directory",
     ],
     async play(stage) {

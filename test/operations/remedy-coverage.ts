@@ -28,6 +28,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/networks.test.ts', 'two networks fetch every page once'] as const,
   })),
   {
+    says: 'start one of these Sentinels, or correct',
+    by: ['test/contract/slow/redis-sentinel.test.ts', 'what is wrong is named with the remedy'],
+  },
+  {
     says: 'it is a read-only replica; use the address of its master',
     by: ['test/contract/networks/redis-link.test.ts', 'a master that becomes a replica is left'],
   },

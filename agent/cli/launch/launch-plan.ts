@@ -204,7 +204,11 @@ function foreignAmong(config: Config, ids: readonly string[]): string | null {
   for (const id of ids) {
     const file = path.join(config.agent.dataDir, id, 'state.sqlite');
     try {
-      const foreign = foreignState(file, { crawl: config.name, agent: id });
+      const foreign = foreignState(file, {
+        crawl: config.name,
+        network: config.dedup.network,
+        agent: id,
+      });
       if (foreign !== null) return foreign;
     } catch {
       // The file cannot be read. Its agent reports that, with the remedy, when it starts.

@@ -84,7 +84,11 @@ function unsoundness(config: Config, agent: string): string | null {
   if (isLocked(directory)) return null;
   try {
     const whole = sizeOf(file) <= WHOLE_BYTES_MAX;
-    const found = examine(file, { crawl: config.name, agent }, whole);
+    const found = examine(
+      file,
+      { crawl: config.name, network: config.dedup.network, agent },
+      whole,
+    );
     if (found.kind === 'absent') return `${file} is missing`;
     return found.kind === 'damaged' ? `${file} ${found.why}` : null;
   } catch (error) {

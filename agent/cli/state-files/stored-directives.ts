@@ -199,7 +199,7 @@ function takeBackLocked(config: Config, target: Target, agents: readonly string[
 
 function openOne(config: Config, agent: string): OpenedState | Failure {
   const directory = path.join(config.agent.dataDir, agent);
-  const state = openState({ directory, crawl: config.name, agent });
+  const state = openState({ directory, crawl: config.name, network: config.dedup.network, agent });
   if (state.ok) {
     const close = () => {
       state.db.close();

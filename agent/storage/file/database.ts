@@ -273,7 +273,10 @@ function prepare(db: Connection, claims: Claims): void {
   bringUpToDate(db);
   const save = db.prepare<[string, string]>('INSERT OR REPLACE INTO meta VALUES (?, ?)');
   db.transaction(() => {
-    for (const key of ['crawl', 'agent'] as const) save.run(key, claims[key]);
+    for (const key of ['crawl', 'agent', 'network'] as const) {
+      const claim = claims[key] ?? null;
+      if (claim !== null) save.run(key, claim);
+    }
   })();
 }
 

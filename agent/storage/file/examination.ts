@@ -24,6 +24,8 @@ type Damaged = Extract<Examined, { kind: 'damaged' }>;
 export interface Claims {
   readonly crawl: string;
   readonly agent: string;
+  /** Absent: the crawl is not shared with other networks. */
+  readonly network?: string | null;
 }
 
 /** Characters of a finding in a message: a check may report a page of text. */
@@ -115,12 +117,14 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   if (!tables.has('meta')) return null;
-  for (const key of ['crawl', 'agent'] as const) {
-    const theirs = key === 'crawl' ? otherCrawlIn(db, claims.crawl) : metaOf(db, key);
-    if (theirs === undefined || theirs === claims[key]) continue;
-    const restore = key === 'crawl' ? `restore 'name: ${theirs}' in the config, or ` : '';
+  for (const key of ['crawl', 'agent', 'network'] as const) {
+    const [theirs, ours = null] = [metaOf(db, key), claims[key]];
+    if (theirs === undefined || ours === null || theirs === ours) continue;
+    if (key !== 'agent' && isUnused(db)) continue;
+    const name = { crawl: 'name', agent: null, network: 'dedup.network' }[key];
+    const restore = name === null ? '' : `restore '${name}: ${theirs}' in the config, or `;
     const message =
-      `${path} belongs to ${key} '${theirs}', not '${claims[key]}'; ${restore}name another ` +
+      `${path} belongs to ${key} '${theirs}', not '${ours}'; ${restore}name another ` +
       'directory with --data; to discard this state, use launch --fresh, or move it away';
     return { kind: 'foreign', code: 'other_crawl', message };
   }

@@ -240,6 +240,22 @@ test('state: refuses a file of another crawl or agent, and leaves it unchanged',
   });
 });
 
+test('state: refuses a file of another network, which a crawl has begun that is not shared', (t) => {
+  const directory = scratch(t);
+  stateIn(directory);
+  const openAs = (network?: string) => {
+    const opened = openState({ directory, ...mine, ...(network && { network }) });
+    if (!opened.ok) return opened.message;
+    opened.db.close();
+    opened.unlock();
+    return null;
+  };
+  assert.equal(openAs('berlin'), null);
+  assert.equal(openAs(), null);
+  const why = /belongs to network 'berlin', not 'paris'; restore 'dedup.network: berlin'.* --data/;
+  assert.match(openAs('paris') ?? '', why);
+});
+
 test('state: takes over an empty file of another crawl whose agent never joined', (t) => {
   const directory = scratch(t);
   const opening = (crawl: string, agent = 'a') => openState({ directory, crawl, agent });
