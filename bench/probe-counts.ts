@@ -94,7 +94,7 @@ function countStatements() {
 }
 
 /** Commands that are sent to a server in one turn of the event loop share a round trip. */
-function countRedis() {
+export function countRedis() {
   const counts = { redisCommands: 0, roundTrips: 0 };
   const open = new Set<unknown>();
   const link = RedisLink.prototype as unknown as Record<'call' | 'run', Method>;

@@ -21,7 +21,8 @@ interface CentreParts extends NetworkParts {
   readonly settled: () => void;
 }
 
-const OPEN_MAX = 8;
+/** Open frames: eight agents with as many as they may have. With fewer, frames wait for whole rounds. */
+const OPEN_MAX = 32;
 const INBOX_MAX = 32;
 /** The interval of looks at the pools: shorter after one that finds something, else longer. */
 const POLL_MIN_MS = 20;
