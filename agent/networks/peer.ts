@@ -122,6 +122,10 @@ export class Peer {
     this.#reads++;
     const since = this.#absentSinceMs;
     const isDead = since !== null && now.mono - since >= this.#p.settings.leaseMs;
+    if (isDead && (await this.#pools.presence()).hasCentre) {
+      this.#absentSinceMs = null;
+      return;
+    }
     // A network without centre and pools has not begun, or is gone.
     if (marks === null && !isDead) return;
     for (const [i, digest] of digests.entries()) {

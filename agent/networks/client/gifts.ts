@@ -77,6 +77,8 @@ export class Gifts {
       this.#counts.received += urls.length;
     }
     if (this.#taken !== null || this.#accepted.length > 0) this.#p.wake();
+    // Another centre receives these gifts again, and removes them.
+    if (!this.#p.isLeading()) this.#stored = [];
     if (this.#open !== null || this.#stored.length > 0) this.#loop.kick();
     this.#loop.pump(now);
   }

@@ -111,8 +111,9 @@ export class RedisLink {
     if (sentinels === null) return;
     const { master, places } = sentinels;
     const whys: string[] = [];
-    for (const sentinel of places) {
-      this.#place = { ...place, ...sentinel };
+    // After a failure another one comes first: one that is cut off may know an earlier master.
+    for (const k of places.keys()) {
+      this.#place = { ...place, ...places[(k + this.#failures) % places.length]! };
       try {
         const found = await this.#askSentinel(master);
         if (found !== null) {
@@ -167,7 +168,11 @@ export class RedisLink {
   async #open(): Promise<void> {
     const connection = this.#newConnection();
     await this.#opened(connection, async (first) => {
-      const { run, isCluster } = checkServer(this.#place, await first(['INFO']));
+      const { run, isCluster } = checkServer(
+        this.#place,
+        await first(['INFO']),
+        this.#options.sentinels !== null,
+      );
       const slots = isCluster ? await first(['CLUSTER', 'SLOTS']) : null;
       this.#nodes = nodesOf(slots, this.#place.host);
       await first(this.#options.enter(run));

@@ -14,9 +14,10 @@ export interface CheckedServer {
 }
 
 /**
+ * @param isNamed - a Sentinel has named the server
  * @throws a NetworkFailure with the remedy
  */
-export function checkServer(place: RedisPlace, info: unknown): CheckedServer {
+export function checkServer(place: RedisPlace, info: unknown, isNamed = false): CheckedServer {
   const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
   const fields = typeof info === 'string' ? fieldsOf(info) : new Map<string, string>();
   const version = fields.get('redis_version');
@@ -34,6 +35,7 @@ export function checkServer(place: RedisPlace, info: unknown): CheckedServer {
   const isCluster = fields.get('cluster_enabled') === '1';
   // A replica of a cluster names the node to use.
   if (fields.get('role') === 'slave' && !isCluster) {
+    if (isNamed) throw new NetworkFailure(place, 'unreachable', 'a Sentinel named it, a replica');
     throw refuse('it is a read-only replica; use the address of its master');
   }
   const policy = fields.get('maxmemory_policy');

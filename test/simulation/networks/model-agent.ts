@@ -296,7 +296,9 @@ export class ModelAgent {
   #reported(reports: readonly Report[]): void {
     for (const { identity, kind } of reports) {
       const row = this.#p.network.rows.get(identity)!;
-      if (row.unreported === kind) row.unreported = null;
+      if (row.unreported !== kind) continue;
+      row.unreported = null;
+      row.wasReported = true;
     }
   }
 

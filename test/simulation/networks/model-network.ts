@@ -15,6 +15,8 @@ export interface Row {
   state: 'waiting' | 'queued' | 'open' | 'finished' | 'skipped' | 'elsewhere' | 'final';
   /** What Redis has not confirmed. */
   unreported: 'finished' | 'released' | null;
+  /** Redis has confirmed a report; a new owner reports again. */
+  wasReported: boolean;
   /** The network that has it. */
   at: string;
 }
@@ -179,7 +181,7 @@ export class ModelNetwork {
 
   discover(page: string): void {
     if (this.rows.has(page)) return;
-    const row: Row = { page, state: 'waiting', unreported: null, at: '' };
+    const row: Row = { page, state: 'waiting', unreported: null, wasReported: false, at: '' };
     const host = hostOf(page);
     this.rows.set(page, row);
     this.#o.discovered(page);
@@ -215,6 +217,14 @@ export class ModelNetwork {
         agent.turnIn(0);
       });
     }
+  }
+
+  /** It may have news for other networks. */
+  get works(): boolean {
+    const isNews = ({ state, unreported, wasReported }: Row) =>
+      ['waiting', 'queued', 'open', 'elsewhere'].includes(state) ||
+      (unreported !== null && !wasReported);
+    return [...this.rows.values()].some(isNews) || this.#running().length === 0;
   }
 
   /** No agent has work. */

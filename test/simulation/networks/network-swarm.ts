@@ -109,7 +109,7 @@ class Swarm {
     if (this.#kind !== 'none' && this.#kind !== 'agents' && this.#kind !== 'centres') return;
     for (const other of this.#networks) {
       const isSeen = this.#time.nowMs - other.upSinceMs > 2 * LEASE_MS;
-      if (other === network || other.isOver || other.isComplete || !isSeen) continue;
+      if (other === network || other.isOver || !other.works || !isSeen) continue;
       this.#checkers.fail(`${network.name} ended at ${this.#time.nowMs}, and ${other.name} works`);
     }
   }

@@ -93,6 +93,19 @@ describe('gifts', () => {
     }
   });
 
+  it('an agent that is no centre any more leaves its gifts to the next one, and rests', async () => {
+    const { state, waiting, turn } = stage([]);
+    Object.assign(state, { isLeading: true, mark: 'work gift' });
+    waiting.push({ id: '1-1', urls: [{ url: 'x/', depth: 1 }] });
+    await turn();
+    assert.deepEqual(await turn(), ['accept x/']);
+    state.isLeading = false;
+    assert.deepEqual([...(await turn()), ...(await turn())], []);
+    const { wakes } = state;
+    for (let k = 0; k < 4; k++) await turn();
+    assert.ok(state.wakes - wakes < 4, 'each turn wakes the agent again');
+  });
+
   it('the centre accepts gifts, and removes them when they are stored', async () => {
     const { gifts, state, waiting, turn } = stage([]);
     waiting.push({ id: '1-0', urls: [{ url: 'x/', depth: 2 }] });
