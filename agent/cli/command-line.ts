@@ -221,7 +221,7 @@ function addReadingCommands(root: Command, action: ActionOf): void {
   command(
     root,
     'query',
-    'read-only SQL over pages, frontier, skipped, hosts, links, events and orders of all agents',
+    'read-only SQL over pages, frontier, skipped, hosts, links, events, orders and samples',
     ['--json', 'the same as --format json'],
   )
     .argument('<sql>', 'one read-only statement')

@@ -254,7 +254,6 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
         'pages of other sites and rebound names',
       ],
       ['planned-moves.ts: use stop: the state stays', 'a launch serves the state of the cluster'],
-      ['command-run.ts: ubiring … --help has', 'a launch serves the state of the cluster'],
       ['and there is no token: name a file with tokens', 'an agent serves what its config says'],
     ] as const
   ).map(([says, title]) => ({

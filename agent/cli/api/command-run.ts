@@ -6,6 +6,7 @@ import { isRecord } from '../../messaging/checks/shape.ts';
 import type { OutputStream } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { causeAndRemedy } from '../common/output.ts';
+import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 
 /** More than any answer needs, to bound the memory. */
@@ -46,7 +47,7 @@ export async function runCommand(
   const { cause, remedy } = causeAndRemedy(heard.messages);
   const [status, kind] = outcomeOf(code, heard.isRefused);
   const why = cause || `${name} exited with ${code}`;
-  const help = `ubiring ${name} --help has examples`;
+  const help = `GET ${API}/openapi.json describes every request`;
   throw new HttpProblem(status, `command-${kind}`, why, remedy || help);
 }
 

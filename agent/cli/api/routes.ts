@@ -2,6 +2,7 @@
 // the OpenAPI description (openapi.ts).
 
 import { z } from 'zod';
+import { CAPACITY_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
 import { heldIn } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
 import type { Role } from '../http/tokens.ts';
@@ -78,14 +79,15 @@ const views = z
   .meta({ description: 'Names of views, separated by commas.' });
 
 /** `default`: as in the config. */
-const number = z.union([z.number().positive(), z.literal('default')]);
+const capacity = z.union([z.number().positive().max(CAPACITY_MAX), z.literal('default')]);
+const threads = z.union([z.int().min(1).max(THREADS_MAX), z.literal('default')]);
 const directive = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.enum(['pause', 'resume']) }),
   z.strictObject({ kind: z.enum(['block', 'unblock', 'undelay']), host }),
   z.strictObject({ kind: z.literal('delay'), host, delayMs: z.int().min(0).max(86_400_000) }),
   z.strictObject({ kind: z.enum(['drain', 'undrain']), agent: agentId }),
-  z.strictObject({ kind: z.literal('capacity'), agent: agentId, value: number }),
-  z.strictObject({ kind: z.literal('threads'), agent: agentId, value: number }),
+  z.strictObject({ kind: z.literal('capacity'), agent: agentId, value: capacity }),
+  z.strictObject({ kind: z.literal('threads'), agent: agentId, value: threads }),
 ]);
 
 const READING: readonly Route[] = [

@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
@@ -218,7 +218,10 @@ function checked(schema: z.ZodType, value: unknown, what: 'query' | 'body'): unk
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const remedy = `GET ${API}/openapi.json describes every request`;
-  throw new HttpProblem(400, `${what}-invalid`, z.prettifyError(parsed.error), remedy);
+  const whys = parsed.error.issues.map(({ path, message }) => {
+    return `${path.join('.') || `the ${what}`}: ${message.replace(/^Invalid input: /, '')}`;
+  });
+  throw new HttpProblem(400, `${what}-invalid`, whys.join('; '), remedy);
 }
 
 function problemOf(error: unknown): HttpProblem {

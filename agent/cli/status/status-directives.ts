@@ -22,7 +22,7 @@ export function directivesText(directives: readonly ListedDirective[]): string |
   const columns = ['directive', 'applies to', 'value', 'given by', 'not reached'];
   const rows = directives.map(({ kind, host, value, by, missing }) => {
     const number = isOfAgents({ kind }) && kind !== 'drain' ? String(value) : '';
-    const said = kind === 'delay' && value !== null ? durationText(value) : number;
+    const said = kind === 'delay' && value !== null ? delayText(value) : number;
     return [
       kind,
       isOfAgents({ kind }) && host === '*' ? 'all' : host,
@@ -35,4 +35,9 @@ export function directivesText(directives: readonly ListedDirective[]): string |
     columns.map((title) => ({ title })),
     rows,
   );
+}
+
+/** Delays below a minute with all their digits. */
+function delayText(ms: number): string {
+  return ms < 60_000 ? `${ms / 1000} s` : durationText(ms);
 }
