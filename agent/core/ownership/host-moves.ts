@@ -172,7 +172,9 @@ export class HostMoves implements Part {
     const its = [...new Set([...owned, ...streamed])];
     const { others } = this.#byOwner(its);
     others.delete(id);
-    for (const host of its) if (view.owner(host) === undefined) handOff.unplaced.add(host);
+    // In a partial view, the owner may be known later.
+    const unknown = view.assignment().nearest ? its : [];
+    for (const host of unknown) if (view.owner(host) === undefined) handOff.unplaced.add(host);
     for (const [owner, named] of others) handOff.give(owner, named, now);
     return this.#byOwner(owned).mine;
   }
