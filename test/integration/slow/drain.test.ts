@@ -187,7 +187,7 @@ test('with the overlay kademlia the last drain is refused, and capacity has a li
   const { stdout } = await run('owner', config, gate.seed);
   const [, other] = (JSON.parse(stdout) as { order: string[] }).order;
   const most = await run('capacity', config, other!, '513');
-  assert.deepEqual([most.code, /up to 512/.test(most.stderr)], [2, true]);
+  assert.deepEqual([most.code, /write at most 512/.test(most.stderr)], [2, true]);
   assert.equal((await run('capacity', config, other!, '3')).code, 0);
   await untilAsked('the capacity has changed', async () => {
     const status: ClusterStatus = JSON.parse((await run('status', config, '--json')).stdout);
