@@ -41,7 +41,7 @@ function ofAgent(kind: 'drain' | 'capacity' | 'threads', host: string, value = '
   if (kind === 'drain') return `not an agent: ${host}; write its identifier`;
   const range =
     kind === 'threads' ? `from 1 to ${THREADS_MAX}` : `above 0, at most ${CAPACITY_MAX}`;
-  return `${kind} ${host} ${value}; write the identifier of an agent and a number ${range}`;
+  return `not valid: ${kind} ${host} ${value}; write the identifier of an agent and a number ${range}`;
 }
 
 export function directiveText(directive: Directive): string {

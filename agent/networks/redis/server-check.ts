@@ -35,7 +35,12 @@ export function checkServer(place: RedisPlace, info: unknown, isNamed = false): 
   const isCluster = fields.get('cluster_enabled') === '1';
   // A replica of a cluster names the node to use.
   if (fields.get('role') === 'slave' && !isCluster) {
-    if (isNamed) throw new NetworkFailure(place, 'unreachable', 'a Sentinel named it, a replica');
+    if (isNamed)
+      throw new NetworkFailure(
+        place,
+        'unreachable',
+        'it is a replica, although a Sentinel named it as the master',
+      );
     throw refuse('it is a read-only replica; use the address of its master');
   }
   const policy = fields.get('maxmemory_policy');

@@ -1,9 +1,10 @@
 // Redis Sentinel: three servers say where the master is, and make a replica the master if it fails.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,23 +23,28 @@ import { freePort, RedisProcess, withoutRedis } from '../networks/redis-process.
 
 const hour = 3_600_000;
 
-/** @returns the port of a Sentinel of the server; it runs until the end of the file */
-async function startSentinel(master: RedisProcess, number: number): Promise<number> {
+/** @returns the port of a Sentinel of the server at a port; it runs until the end of the test */
+async function startSentinel(master: number): Promise<number> {
   const port = await freePort();
-  const file = path.join(master.directory, `sentinel-${number}.conf`);
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-sentinel-'));
+  const file = path.join(directory, 'sentinel.conf');
   const about = [
-    ...[`port ${port}`, 'bind 127.0.0.1', `dir ${master.directory}`],
-    `sentinel monitor main 127.0.0.1 ${master.port} 2`,
+    ...[`port ${port}`, 'bind 127.0.0.1', `dir ${directory}`],
+    `sentinel monitor main 127.0.0.1 ${master} 2`,
     ...['sentinel down-after-milliseconds main 500', 'sentinel failover-timeout main 2000'],
   ];
   fs.writeFileSync(file, `${about.join('\n')}\n`);
-  const child: ChildProcess = spawn('redis-server', [file, '--sentinel'], {
+  const child = spawn('redis-server', [file, '--sentinel'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  after(() => child.kill('SIGKILL'));
-  await once(child, 'spawn');
-  for await (const chunk of child.stdout!) if (String(chunk).includes('+monitor master')) break;
-  child.stdout!.resume();
+  const ended = once(child, 'exit');
+  after(async () => {
+    child.kill('SIGKILL');
+    await ended;
+    // It writes there until it has ended.
+    fs.rmSync(directory, { recursive: true, force: true });
+  });
+  for await (const chunk of child.stdout) if (String(chunk).includes('+monitor master')) break;
   return port;
 }
 
@@ -50,7 +56,8 @@ async function untilKnown(port: number, replica: number, others: number): Promis
   for (;;) {
     const said = await client.sendCommand(['SENTINEL', 'REPLICAS', 'main']);
     const sentinels = (await client.sendCommand(['SENTINEL', 'SENTINELS', 'main'])) as unknown[];
-    if (JSON.stringify(said).includes(String(replica)) && sentinels.length === others) break;
+    const isKnown = JSON.stringify(said).includes(`"${replica}"`);
+    if (isKnown && sentinels.length === others) break;
     await pause(lookMs);
   }
   client.destroy();
@@ -60,7 +67,7 @@ describe('pools of a Redis with Sentinels', { skip: withoutRedis }, () => {
   test('the replica that becomes the master is found, and has what was replicated', async () => {
     const master = await RedisProcess.start();
     const replica = await RedisProcess.start('--replicaof', '127.0.0.1', String(master.port));
-    const ports = await Promise.all([1, 2, 3].map((number) => startSentinel(master, number)));
+    const ports = await Promise.all([1, 2, 3].map(() => startSentinel(master.port)));
     const direct = await opened({ url: `redis://127.0.0.1:${ports[0]}` });
     const { message } = await failureOf(direct.ready);
     assert.match(message, /it is a Sentinel; write redis-sentinel:\/\/HOST:PORT/);
@@ -88,9 +95,23 @@ describe('pools of a Redis with Sentinels', { skip: withoutRedis }, () => {
     assert.equal(await again.marksOf(list), 'fff000000');
   });
 
+  test('a Sentinel that names a server that has ended does not hide the others', async () => {
+    const master = await RedisProcess.start();
+    const wrong = await startSentinel(await freePort());
+    const right = await startSentinel(master.port);
+    const { pools, ready } = await opened({
+      url: `redis-sentinel://127.0.0.1:${wrong},127.0.0.1:${right}#main`,
+      timeoutMs: 2000,
+    });
+    await failureOf(ready);
+    await reconnected(pools);
+    await pools.setFilled();
+    assert.equal(await pools.filledBy(), null);
+  });
+
   test('what is wrong is named with the remedy', async () => {
     const master = await RedisProcess.start();
-    const port = await startSentinel(master, 1);
+    const port = await startSentinel(master.port);
     const silent = await freePort();
     const { ready } = await opened({
       url: `redis-sentinel://127.0.0.1:${silent},127.0.0.1:${port}#other`,
