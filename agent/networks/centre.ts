@@ -6,7 +6,7 @@
 import { elapsedMs, type Instant } from '../../failure-detector/instant.ts';
 import { Loop } from './loop.ts';
 import type { NetworkParts } from './network-settings.ts';
-import { OpenFrames } from './open-frames.ts';
+import { type OpenFrame, OpenFrames } from './open-frames.ts';
 import { Peer } from './peer.ts';
 import type { Digest, Entry, Frame, Mark, Pools } from './pools.ts';
 import { ranksAbove } from './rendezvous.ts';
@@ -98,13 +98,18 @@ export class Centre {
     if (!this.#isLoaded) await this.#load(now);
     await this.#checkFilled(now);
     const submittedMax = Math.max(0, OPEN_MAX - this.#frames.size);
-    const { submitted, inbox } = await this.#own.take(submittedMax, INBOX_MAX);
-    for (const frame of inbox) await this.#receive(frame);
-    let claimed = 0;
-    for (const entry of submitted) if (await this.#claim(entry)) claimed++;
-    const settled = await this.#settle();
+    const decided = this.#decided();
+    // In one round trip.
+    const [{ submitted, inbox }] = await Promise.all([
+      this.#own.take(submittedMax, INBOX_MAX),
+      ...decided.map((open) => this.#settle(open)),
+    ]);
+    if (this.#ledFrom === null) return RETRY_MS;
+    await this.#receive(inbox);
+    const claimed = await this.#claimAll(submitted);
     if (claimed > 0) for (const peer of this.#peers.values()) peer.kick();
-    const isBusy = claimed + inbox.length + settled > 0;
+    if (this.#decided().length > 0) return 0;
+    const isBusy = claimed + inbox.length + decided.length > 0;
     this.#pollMs = isBusy
       ? Math.max(POLL_MIN_MS, this.#pollMs * 0.75)
       : Math.min(POLL_MAX_MS, this.#pollMs * 2);
@@ -157,30 +162,37 @@ export class Centre {
     await this.#own.setFilled();
   }
 
-  async #receive(frame: Frame): Promise<void> {
-    if (frame.flag === 2) return this.#answer(frame);
-    // Only an answer to a frame that is still open counts.
-    if (!this.#frames.has(frame.number)) return;
-    for (const [i, digest] of frame.digests.entries()) {
-      this.#frames.decide(digest, frame.relay, frame.marks![i] as Mark);
+  async #receive(inbox: readonly Frame[]): Promise<void> {
+    const questions = inbox.filter(({ flag, network }) => flag === 2 && this.#peers.has(network));
+    // In one round trip.
+    const marks = await Promise.all(questions.map(({ digests }) => this.#own.marksOf(digests)));
+    const own = new Map(questions.map((question, i) => [question, marks[i]]));
+    const doubted: string[] = [];
+    for (const frame of inbox) {
+      const marksOfFrame = own.get(frame);
+      if (marksOfFrame) doubted.push(...this.#answer(frame, marksOfFrame));
+      // Only an answer to a frame that is still open counts.
+      if (frame.flag !== 3 || !this.#frames.has(frame.number)) continue;
+      for (const [i, digest] of frame.digests.entries()) {
+        this.#frames.decide(digest, frame.relay, frame.marks![i] as Mark);
+      }
     }
+    if (doubted.length > 0) await this.#own.doubt(doubted);
   }
 
-  async #answer(question: Frame): Promise<void> {
-    const { network, token } = { ...this.#p.settings, ...this.#p };
-    const peer = this.#peers.get(question.network);
-    const own = peer ? await this.#own.marksOf(question.digests) : null;
-    if (!peer || own === null) return;
+  /** Returns the identities whose claims are doubted. */
+  #answer(question: Frame, own: string): string[] {
+    const { identities = [], ...asked } = question;
     const marks = question.digests.map((digest, i) => {
       return this.#markFor(question, digest, own[i] as Mark);
     });
     this.#counts.answered++;
-    const { identities = [], ...asked } = question;
-    const doubted = identities.filter((_, i) => {
+    const from = { relay: this.#p.settings.network, sender: this.#p.token };
+    const answer: Frame = { ...asked, flag: 3, ...from, marks: marks.join('') };
+    this.#peers.get(question.network)!.answer(answer);
+    return identities.filter((_, i) => {
       return own[i] === 'q' && !this.#frames.isAsking(question.digests[i]!);
     });
-    if (doubted.length > 0) await this.#own.doubt(doubted);
-    peer.answer({ ...asked, flag: 3, relay: network, sender: token, marks: marks.join('') });
   }
 
   #markFor({ network: asker, seeds = 0 }: Frame, digest: Digest, own: Mark): Mark {
@@ -192,18 +204,30 @@ export class Centre {
     return this.#frames.compare(digest, asker, isHigher) ? 'q' : '0';
   }
 
+  /** In one round trip, those that have no digest in common. Returns how many are, or were, claimed. */
+  async #claimAll(submitted: readonly Entry[]): Promise<number> {
+    const taken = new Set<Digest>();
+    const free = submitted.filter(({ frame }) => {
+      const isOpen = this.#frames.has(frame.number);
+      if (!isOpen && this.#frames.overlaps(frame)) return false;
+      if (frame.digests.some((digest) => taken.has(digest))) return false;
+      for (const digest of frame.digests) taken.add(digest);
+      return true;
+    });
+    const claims = free.map((entry) => this.#claim(entry));
+    return (await Promise.all(claims)).filter(Boolean).length;
+  }
+
   /** True: the frame is, or was, claimed. */
   async #claim(entry: Entry): Promise<boolean> {
     const { frame } = entry;
-    const isOpen = this.#frames.has(frame.number);
-    if (!isOpen && this.#frames.overlaps(frame)) return false;
     try {
       const marks = await this.#own.claim(this.#p.token, entry);
-      if (marks === null) {
+      if (marks === null || this.#ledFrom === null) {
         this.#drop();
         return false;
       }
-      if (isOpen) return true;
+      if (this.#frames.has(frame.number)) return true;
       this.#frames.add(frame, marks, this.#p.now());
     } catch (error) {
       // It may have been claimed.
@@ -214,28 +238,26 @@ export class Centre {
     return true;
   }
 
-  async #settle(): Promise<number> {
+  /** The frames whose verdict is certain, or awaited no longer. */
+  #decided(): OpenFrame[] {
     const { timeoutMs, onTimeout } = this.#p.settings;
-    let settled = 0;
-    for (const open of [...this.#frames.all()]) {
-      const isLate = elapsedMs(open.claimedAt, this.#p.now()) >= timeoutMs;
-      const isOver = isLate && onTimeout === 'proceed';
-      if (!this.#frames.isDecided(open) && !isOver) continue;
-      const { verdict, conceded } = this.#frames.verdict(open);
-      // From here the decisions stand: the digests count as claimed, or as conceded.
-      const { origin, number } = open.frame;
-      const isCentre = await this.#own.settle(this.#p.token, origin, verdict, conceded);
-      if (!isCentre) {
-        this.#drop();
-        return settled;
-      }
-      this.#frames.delete(number);
-      settled++;
-      if (origin === this.#p.agent) this.#p.settled();
-      this.#counts.settled++;
-      this.#counts.conceded += conceded.length;
-      if (verdict.isPartial) this.#counts.partial++;
-    }
-    return settled;
+    const now = this.#p.now();
+    return [...this.#frames.all()].filter((open) => {
+      const isLate = elapsedMs(open.claimedAt, now) >= timeoutMs;
+      return this.#frames.isDecided(open) || (isLate && onTimeout === 'proceed');
+    });
+  }
+
+  async #settle(open: OpenFrame): Promise<void> {
+    const { verdict, conceded } = this.#frames.verdict(open);
+    // From here the decisions stand: the digests count as claimed, or as conceded.
+    const { origin, number } = open.frame;
+    const isCentre = await this.#own.settle(this.#p.token, origin, verdict, conceded);
+    if (!isCentre) return this.#drop();
+    this.#frames.delete(number);
+    if (origin === this.#p.agent) this.#p.settled();
+    this.#counts.settled++;
+    this.#counts.conceded += conceded.length;
+    if (verdict.isPartial) this.#counts.partial++;
   }
 }

@@ -49,8 +49,8 @@ interface Submitted {
 
 /** More frames are open only if each is full, so that a slow round makes larger frames. */
 const FRAMES_MAX = 4;
-/** URLs wait this long for others to share a frame; longer if the agent has a batch to visit. */
-const LINGER_MS = 100;
+/** URLs wait for others to share a frame: the longer, the more URLs of a batch the agent has to visit. */
+const LINGER_MIN_MS = 100;
 const LINGER_MAX_MS = 2000;
 /** The interval of looks for a verdict: shorter after one that finds some, else longer. */
 const POLL_MIN_MS = 40;
@@ -160,8 +160,8 @@ export class Submitter {
 
   /** When a frame that is not full is sent, unless this agent is idle (mono). */
   #sendAtMs(): number {
-    const hasWork = this.#p.store.queued() >= this.#p.settings.batch;
-    return this.#oldestAtMs + (hasWork ? LINGER_MAX_MS : LINGER_MS);
+    const share = Math.min(1, this.#p.store.queued() / this.#p.settings.batch);
+    return this.#oldestAtMs + LINGER_MIN_MS + share * (LINGER_MAX_MS - LINGER_MIN_MS);
   }
 
   #makeFrames(now: Instant): void {

@@ -76,7 +76,7 @@ describe('submitter', () => {
     assert.equal(log.frames[0]!.number, 'a/a-1.1/1');
   });
 
-  it('with a batch to visit, URLs wait longer for others', async () => {
+  it('the more URLs of a batch there are to visit, the longer URLs wait for others', async () => {
     const { submitter, log, turn } = subject();
     log.queued = 2;
     submitter.offer(['x'], at(0));
@@ -85,6 +85,8 @@ describe('submitter', () => {
     await turn(1999);
     assert.equal(log.frames.length, 0);
     log.queued = 1;
+    assert.equal(submitter.nextAtMs(), 1050);
+    log.queued = 0;
     assert.equal(submitter.nextAtMs(), 100);
     await turn(1999);
     assert.equal(log.frames.length, 1);
