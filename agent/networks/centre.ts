@@ -8,7 +8,7 @@ import { Loop } from './loop.ts';
 import type { NetworkParts } from './network-settings.ts';
 import { type OpenFrame, OpenFrames } from './open-frames.ts';
 import { Peer } from './peer.ts';
-import type { Digest, Entry, Frame, Mark, Pools } from './pools.ts';
+import type { Digest, Entry, Frame, Mark, Pools, VerdictFrame } from './pools.ts';
 import { ranksAbove } from './rendezvous.ts';
 
 interface CentreParts extends NetworkParts {
@@ -17,16 +17,16 @@ interface CentreParts extends NetworkParts {
   /** The agents of this network. `isPartial`: there may be others. */
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
   readonly now: () => Instant;
-  /** A verdict may have been sent to this agent. */
-  readonly settled: () => void;
+  /** A verdict has been sent to this agent. */
+  readonly settled: (verdict: VerdictFrame) => void;
 }
 
 /** Open frames: eight agents with as many as they may have. With fewer, frames wait for whole rounds. */
 const OPEN_MAX = 32;
 const INBOX_MAX = 32;
 /** The interval of looks at the pools: shorter after one that finds something, else longer. */
-const POLL_MIN_MS = 20;
-const POLL_MAX_MS = 320;
+const POLL_MIN_MS = 80;
+const POLL_MAX_MS = 400;
 /** An agent that waits for the role tries this often. */
 const RETRY_MS = 500;
 
@@ -113,7 +113,7 @@ export class Centre {
     this.#pollMs = isBusy
       ? Math.max(POLL_MIN_MS, this.#pollMs * 0.75)
       : Math.min(POLL_MAX_MS, this.#pollMs * 2);
-    return Math.min(this.#pollMs, this.#p.settings.timeoutMs / 8);
+    return Math.min(this.#pollMs, this.#p.settings.timeoutMs / 5);
   }
 
   async #lead(now: Instant): Promise<boolean> {
@@ -255,7 +255,7 @@ export class Centre {
     const isCentre = await this.#own.settle(this.#p.token, origin, verdict, conceded);
     if (!isCentre) return this.#drop();
     this.#frames.delete(number);
-    if (origin === this.#p.agent) this.#p.settled();
+    if (origin === this.#p.agent) this.#p.settled(verdict);
     this.#counts.settled++;
     this.#counts.conceded += conceded.length;
     if (verdict.isPartial) this.#counts.partial++;

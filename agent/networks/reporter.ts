@@ -26,7 +26,7 @@ export interface Filling {
 export interface ReportStore {
   /** The first reports that are not confirmed, at most `max`. */
   unreported(max: number): readonly Report[];
-  /** Redis has confirmed these. */
+  /** Redis has confirmed these, as they were passed on. */
   reported(reports: readonly Report[]): void;
   /** About `max` URLs from a place that the previous part named; null: from the beginning. */
   fill(from: string | null, max: number): Filling;
@@ -40,7 +40,7 @@ interface ReporterParts extends NetworkParts {
 }
 
 /** Reports wait this long for others to share a command. */
-const LINGER_MS = 1000;
+const LINGER_MS = 3000;
 /** Reports in memory, in batches. The store has the others. */
 const BATCHES_MAX = 4;
 const DOUBTED_MAX = 100;
@@ -71,14 +71,14 @@ export class Reporter {
     this.#loop = new Loop({ run: (now) => this.#step(now), wake, onError });
   }
 
-  report(identities: readonly string[], kind: Report['kind'], now: Instant): void {
-    for (const identity of identities) {
+  report(reports: readonly Report[], now: Instant): void {
+    for (const report of reports) {
       if (this.#reports.length >= BATCHES_MAX * this.#p.settings.batch) {
         this.#storeHasMore = true;
         return;
       }
       if (this.#reports.length === 0) this.#oldestAtMs = now.mono;
-      this.#reports.push({ identity, kind });
+      this.#reports.push(report);
     }
   }
 
@@ -129,7 +129,7 @@ export class Reporter {
   #examine(now: Instant): void {
     for (const identity of this.#doubted) {
       const isWanted = this.#p.isWanted(identity);
-      if (isWanted === false) this.report([identity], 'released', now);
+      if (isWanted === false) this.report([{ identity, kind: 'released' }], now);
       if (isWanted !== null) this.#examined.push(identity);
     }
     this.#doubted = [];

@@ -49,9 +49,9 @@ interface Submitted {
 
 /** More frames are open only if each is full, so that a slow round makes larger frames. */
 const FRAMES_MAX = 4;
-/** URLs wait for others to share a frame: the longer, the more URLs of a batch the agent has to visit. */
+/** URLs wait for others to share a frame: the longer, the fuller a batch the agent has to visit. */
 const LINGER_MIN_MS = 100;
-const LINGER_MAX_MS = 2000;
+const LINGER_MAX_MS = 4000;
 /** The interval of looks for a verdict: shorter after one that finds some, else longer. */
 const POLL_MIN_MS = 40;
 const POLL_MAX_MS = 640;
@@ -114,9 +114,10 @@ export class Submitter {
     return this.#held.has(digestOf(identity, this.#p.sha256));
   }
 
-  /** There may be a verdict. */
-  kick(): void {
-    this.#loop.kick();
+  /** A verdict of the centre in this process. It comes from Redis, too, with the next look. */
+  arrived(verdict: VerdictFrame): void {
+    this.#arrived.push(verdict);
+    this.#p.wake();
   }
 
   /** The store has URLs that were not offered. */
@@ -233,7 +234,7 @@ export class Submitter {
     }
     if (found.length === VERDICTS_MAX) return 0;
     if (due.length > 0) return this.#pollMs;
-    if (found.length > 0) this.#pollMs = Math.max(POLL_MIN_MS, this.#pollMs * 0.8);
+    if (found.length > 0) this.#pollMs = Math.max(POLL_MIN_MS, this.#pollMs * 0.9);
     else this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 1.5);
     return this.#pollMs;
   }

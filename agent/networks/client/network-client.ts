@@ -6,7 +6,7 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import { Centre } from '../centre.ts';
 import { type HostEntry, HostLeases } from '../host-leases.ts';
 import type { NetworkParts } from '../network-settings.ts';
-import { Reporter, type ReportStore } from '../reporter.ts';
+import { type Report, Reporter, type ReportStore } from '../reporter.ts';
 import { Submitter, type VerdictStore } from '../submitter.ts';
 import { type GiftStore, Gifts } from './gifts.ts';
 import { Rest } from './rest.ts';
@@ -46,14 +46,14 @@ export class NetworkClient {
     });
     this.#submitter = new Submitter({
       ...parts,
-      release: (identity) => this.#reporter.report([identity], 'released', this.#now),
+      release: (identity) => this.#reporter.report([{ identity, kind: 'released' }], this.#now),
       claimsMissing: () => this.#reporter.claimsMissing(),
       sends: () => this.#centre.kick(),
     });
     const isWanted = parts.isCentreWanted;
     this.#centre = new Centre({
       ...{ ...parts, isWanted, now: () => this.#now },
-      settled: () => this.#submitter.kick(),
+      settled: (verdict) => this.#submitter.arrived(verdict),
     });
     this.#leases = new HostLeases(parts);
     this.#rest = new Rest(parts);
@@ -76,13 +76,8 @@ export class NetworkClient {
     this.#submitter.offer(identities, now);
   }
 
-  settled(identities: readonly string[], now: Instant): void {
-    this.#reporter.report(identities, 'finished', now);
-  }
-
-  /** URLs that were given up unfetched. */
-  givenUp(identities: readonly string[], now: Instant): void {
-    this.#reporter.report(identities, 'released', now);
+  report(reports: readonly Report[], now: Instant): void {
+    this.#reporter.report(reports, now);
   }
 
   /** This agent has taken hosts over, with URLs that wait and reports. */

@@ -15,8 +15,9 @@ interface RestParts extends NetworkParts {
   readonly activity: () => void;
 }
 
-/** While the cluster is complete, the marks are read this often. */
-const POLL_MS = 500;
+/** While the cluster is complete, the marks are read this often, and less often if nothing changes. */
+const POLL_MIN_MS = 500;
+const POLL_MAX_MS = 2000;
 /** Otherwise the own mark is read in this share of `leaseMs`. */
 const CHECK_SHARE = 6;
 
@@ -50,6 +51,7 @@ export class Rest {
   #isConfirming = false;
   #awaited: readonly string[] = [];
   #marks = 0;
+  #pollMs = POLL_MIN_MS;
 
   constructor(parts: RestParts) {
     this.#p = parts;
@@ -94,6 +96,7 @@ export class Rest {
     this.#last = null;
     this.#isOver = false;
     this.#awaited = [];
+    this.#pollMs = POLL_MIN_MS;
     if (!this.#isConfirming) this.#missing.clear();
   }
 
@@ -110,7 +113,9 @@ export class Rest {
     if (own && !this.#isResting) return this.#begin(own.mark);
     this.#compare(found);
     // Everything is at rest: the second reading confirms it.
-    return this.#last && !this.#isOver ? 0 : Math.min(POLL_MS, leaseMs / 12);
+    if (this.#last && !this.#isOver) return 0;
+    this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 1.2);
+    return Math.min(this.#pollMs, leaseMs / 12);
   }
 
   /** Without the verdict of the cluster only the own mark counts. */
@@ -130,7 +135,7 @@ export class Rest {
   async #begin(mark: string): Promise<number> {
     const rest = this.#next('rest');
     const isSet = !this.#learn(mark) && (await this.#own.mark(mark, rest)) === rest;
-    return isSet ? 0 : POLL_MS / 2;
+    return isSet ? 0 : POLL_MIN_MS / 2;
   }
 
   /** Whether the mark is another one than before. */

@@ -44,8 +44,9 @@ export interface SharedNetworksParts extends NetworkParts {
 
 /** A lease is kept for so long after the host's last work: more of its URLs may follow. */
 const KEEP_MS = 1000;
-/** Hosts with a lease that are examined in one turn. */
-const EXAMINED_MAX = 50;
+/** How often hosts with a lease are examined, and how many at once. */
+const EXAMINE_MS = 100;
+const EXAMINED_MAX = 200;
 
 export class SharedNetworks implements Networks {
   readonly network: string;
@@ -57,8 +58,11 @@ export class SharedNetworks implements Networks {
   #now: Instant = { mono: 0, wall: 0 };
   /** Hosts that asked for a lease, with the time since which they have had no work. */
   readonly #entered = new Map<Host, number | null>();
+  #examineAtMs = -Infinity;
   /** Hosts whose lease begins later, by the time (mono). Filled by `mayVisit`, one entry a wait. */
   readonly #later = new MinHeap<Host>();
+  /** Hosts with verdicts of this turn. */
+  readonly #decided = new Set<Host>();
 
   constructor(parts: SharedNetworksParts) {
     this.#p = parts;
@@ -96,10 +100,9 @@ export class SharedNetworks implements Networks {
   }
 
   #decide(identity: string, verdict: Verdict): boolean {
-    const known = this.#p.decide(identity, verdict);
     const host = this.#p.hostOf(identity);
-    if (host !== null) this.#calls?.wake(host);
-    return known;
+    if (host !== null) this.#decided.add(host);
+    return this.#p.decide(identity, verdict);
   }
 
   mayVisit(host: Host, delayMs: number, now: Instant): boolean {
@@ -125,25 +128,26 @@ export class SharedNetworks implements Networks {
     while (this.#later.firstKey <= now.mono) this.#calls?.wake(this.#later.pop()!);
     this.#examine();
     this.#client.pump(now);
+    for (const host of this.#decided) this.#calls?.wake(host);
+    this.#decided.clear();
   }
 
   #passNews(now: Instant): void {
     const { waiting, reports, hasMore } = this.#p.store.takeNews();
-    const named = (kind: Report['kind']) =>
-      reports.flatMap((report) => (report.kind === kind ? [report.identity] : []));
     if (hasMore) this.#client.storeChanged();
     this.#client.offer(waiting, now);
-    this.#client.settled(named('finished'), now);
-    this.#client.givenUp(named('released'), now);
+    this.#client.report(reports, now);
   }
 
   /** Gives up the leases of hosts without work. */
   #examine(): void {
     const { mono } = this.#now;
+    if (mono < this.#examineAtMs) return;
+    this.#examineAtMs = mono + EXAMINE_MS;
     let left = Math.min(EXAMINED_MAX, this.#entered.size);
     for (const [host, since] of this.#entered) {
       if (left-- === 0) return;
-      // The next turn examines others.
+      // The next examination goes on with others.
       this.#entered.delete(host);
       if (this.#calls?.hasWork(host)) this.#entered.set(host, null);
       else if (since === null) this.#entered.set(host, mono);

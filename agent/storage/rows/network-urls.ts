@@ -13,6 +13,8 @@ import type { HostRow, HostTable } from '../tables/host-table.ts';
 export interface UrlReport {
   readonly identity: string;
   readonly kind: 'finished' | 'released';
+  /** If the store knows it. */
+  readonly id?: number;
 }
 
 /** What has happened since the last look; the store has the rest if `hasMore`. */
@@ -135,7 +137,7 @@ export class NetworkUrls {
     const { key, state } = settled;
     const { reports } = this.#news;
     const kind = state === SKIPPED ? 'released' : 'finished';
-    if (reports.length < NEWS_MAX) reports.push({ identity: identityOf(host, key), kind });
+    if (reports.length < NEWS_MAX) reports.push({ identity: identityOf(host, key), kind, id });
     else this.#news.hasMore = true;
   }
 
@@ -155,11 +157,12 @@ export class NetworkUrls {
     return this.#s.unreported.all(max).map(({ id, key, isFinished }) => ({
       identity: identityOf(this.#hosts.numbered(hostNumberOf(id)).host, key),
       kind: isFinished > 0 ? 'finished' : 'released',
+      id,
     }));
   }
 
   reported(reports: readonly UrlReport[]): void {
-    const ids = reports.map(({ identity }) => this.#idOf(identity));
+    const ids = reports.map(({ identity, id }) => id ?? this.#idOf(identity));
     this.#s.reported.run(JSON.stringify(ids));
   }
 

@@ -209,7 +209,7 @@ export class UrlTable {
     if (verdict.kind === 'new') return networks.accept(identity);
     if (!verdict.isFinal) return networks.postpone(identity, verdict.network);
     const found = networks.undecided(identity);
-    if (found) this.#skip(found.row, found.id, `elsewhere ${verdict.network}`);
+    if (found) this.#skip(found.row, found.id, `elsewhere ${verdict.network}`, false);
     return found !== null;
   }
 
@@ -218,10 +218,10 @@ export class UrlTable {
     this.#skip(row, this.#idOf(row, url), reason);
   }
 
-  #skip(row: HostRow, id: number, reason: SkipReason): void {
+  #skip(row: HostRow, id: number, reason: SkipReason, isReported = true): void {
     if (!this.#leaveQueue(row, id, SKIPPED, null, reason)) return;
     this.#rows.shut.skipped(reason);
-    this.#settle(row, id);
+    this.#settle(row, id, isReported);
   }
 
   /** False if the URL is not queued; then nothing has changed. */
@@ -240,11 +240,12 @@ export class UrlTable {
     return true;
   }
 
-  #settle(row: HostRow, id: number): void {
+  /** `isReported`: the other networks are told. */
+  #settle(row: HostRow, id: number, isReported = true): void {
     const n = this.#numbers.next();
     if (this.#s.settle.run(n, id).changes === 0) return;
     this.#rows.note(row, id, n, 'done');
-    this.#rows.networks?.settled(row, id);
+    if (isReported) this.#rows.networks?.settled(row, id);
   }
 
   /** The id of the URL; below 0, which no row has, if the URL is unknown. */

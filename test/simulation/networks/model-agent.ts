@@ -221,7 +221,7 @@ export class ModelAgent {
     row.state = 'finished';
     row.unreported = 'finished';
     checkers.fetched(network.name, row.page);
-    this.client.settled([row.page], this.#p.time.now);
+    this.client.report([{ identity: row.page, kind: 'finished' }], this.#p.time.now);
     for (const page of network.web.links.get(row.page)!) network.discover(page);
     network.moveHosts();
     this.turnIn(0);
@@ -255,7 +255,7 @@ export class ModelAgent {
   giveUp(row: Row): void {
     row.state = 'skipped';
     row.unreported = 'released';
-    this.client.givenUp([row.page], this.#p.time.now);
+    this.client.report([{ identity: row.page, kind: 'released' }], this.#p.time.now);
     this.turnIn(0);
   }
 

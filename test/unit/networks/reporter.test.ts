@@ -43,7 +43,7 @@ test('a report that the store does not have is sent again if Redis does not answ
   };
   await turn(0);
   // The verdict of a URL that was given up, and reported, before it was claimed.
-  reporter.report(['http://h.test/'], 'released', at(10));
+  reporter.report([{ identity: 'http://h.test/', kind: 'released' }], at(10));
   await turn(10);
   assert.equal(reporter.isQuiet, false);
   isDown = false;

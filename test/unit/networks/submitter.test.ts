@@ -81,14 +81,14 @@ describe('submitter', () => {
     log.queued = 2;
     submitter.offer(['x'], at(0));
     await turn(0);
-    assert.equal(submitter.nextAtMs(), 2000);
-    await turn(1999);
+    assert.equal(submitter.nextAtMs(), 4000);
+    await turn(3999);
     assert.equal(log.frames.length, 0);
     log.queued = 1;
-    assert.equal(submitter.nextAtMs(), 1050);
+    assert.equal(submitter.nextAtMs(), 2050);
     log.queued = 0;
     assert.equal(submitter.nextAtMs(), 100);
-    await turn(1999);
+    await turn(3999);
     assert.equal(log.frames.length, 1);
   });
 
@@ -99,14 +99,16 @@ describe('submitter', () => {
     assert.deepEqual([log.sends, log.frames.length, log.looks], [1, 1, 1]);
   });
 
-  it('a verdict that the centre tells of is looked for at once', async () => {
-    const { submitter, log, turn, answer } = subject();
+  it('a verdict of the centre in this process counts at once, and once', async () => {
+    const { submitter, log, turn } = subject();
     submitter.offer(['x', 'y'], at(0));
     await turn(0);
-    answer('a/a-1.1/1', '', 'b');
+    const verdict = { number: 'a/a-1.1/1', owners: ['', 'b'], finals: '01', isPartial: false };
+    submitter.arrived(verdict);
     await turn(1);
-    assert.equal(log.decided.length, 0);
-    submitter.kick();
+    assert.deepEqual([log.decided.length, log.looks], [2, 1]);
+    log.verdicts.push(verdict);
+    submitter.offer(['z', 'y'], at(2));
     await turn(2);
     assert.deepEqual([log.decided.length, log.looks], [2, 2]);
   });
