@@ -137,7 +137,7 @@ export function assemble(given: CoreParts, hooks: CoreHooks) {
     ...{ routing: hosts.routing, admit: parts.admit },
     activity: () => completion.activity(),
     isIdle: () => hooks.isIdle(),
-    isCrawling: () => crawl.shutdown.state === 'crawling',
+    state: () => crawl.shutdown.state,
   });
   const ownCapacity = new OwnCapacity({ capacity: directed, ...members, ...hosts, ...crawl });
   return Object.assign(members, hosts, crawl, {
