@@ -2,7 +2,7 @@
 // as many agents by one cluster without. Each is compared with that crawl of the same round.
 
 import path from 'node:path';
-import { type CrawlFigures, costPerPage, cpuPerPage } from './crawl-figures.ts';
+import { type CrawlFigures, costPerPage, cpuPerPage, type PageCost } from './crawl-figures.ts';
 import { temporaryDirectory } from './leftovers.ts';
 import type { NetworksGiven } from './networks-part.ts';
 import type { PartResult } from './parts.ts';
@@ -10,7 +10,7 @@ import { crawlPlain } from './plain-cluster.ts';
 import { linksPerPage, PlainWeb } from './plain-web.ts';
 import { freePort } from './ports.ts';
 import { RedisServer, type RedisUse } from './redis-server.ts';
-import { progress, verdict } from './report.ts';
+import { progress, type Table, verdict } from './report.ts';
 import { figureText, ratios, spread, spreadText } from './sample.ts';
 
 /** Links of a page to random pages of all hosts. */
@@ -126,5 +126,27 @@ function partOf(all: readonly Series[], { agents, pages, runs, batch }: Networks
     ...['', 'CPU ms', 'over none', 'statements', 'KB allocated', 'commands', 'round trips'],
     ...['bytes', 'Redis CPU ms', 'loads'],
   ];
-  return { tables: [{ title, columns, rows }], remarks, figures: all };
+  return { tables: [{ title, columns, rows }, tiers(all)], remarks, figures: all };
+}
+
+/** The duplicates that each tier removes, as shares of all links that lead to pages. */
+function tiers(all: readonly Series[]): Table {
+  const rows = all.map((one) => {
+    const share = (links: (cost: PageCost) => number) =>
+      figureText(
+        (100 * spread(one.crawls.map(({ figures }) => links(costPerPage(figures)))).median) /
+          linksPerPage,
+        1,
+      );
+    return [
+      titleOf(one),
+      share(({ urlsRouted }) => linksPerPage - urlsRouted),
+      share(({ urlsRouted, urlsNew }) => urlsRouted - urlsNew),
+      share(({ urlsElsewhere }) => urlsElsewhere),
+      share(({ urlsNew, urlsElsewhere }) => urlsNew - urlsElsewhere),
+    ];
+  });
+  const title = `Of 100 links, duplicates that each tier removes:`;
+  const columns = ['', 'agent that finds them', 'owner of the host', 'other networks', 'left'];
+  return { title, columns, rows };
 }

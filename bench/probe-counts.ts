@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import v8 from 'node:v8';
 import Database from 'better-sqlite3';
 import { RedisLink } from '../agent/networks/redis/redis-link.ts';
+import { UrlTable } from '../agent/storage/rows/url-table.ts';
 
 /** Counts over the agent's whole run, unless a difference was taken. */
 export interface Counts {
@@ -23,6 +24,10 @@ export interface Counts {
   /** Commands to the Redis of networks, and the turns in which some were sent to one of them. */
   readonly redisCommands: number;
   readonly roundTrips: number;
+  /** URLs that reached the owner of their host, those of them that it did not know, and those that another network has. */
+  readonly urlsRouted: number;
+  readonly urlsNew: number;
+  readonly urlsElsewhere: number;
   /** Reads and writes of files, sockets and thread wake-ups, which depend on scheduling. */
   readonly reads: number;
   readonly writes: number;
@@ -36,6 +41,7 @@ export interface Counts {
 export function countAll(): () => Counts {
   const sqlite = countStatements();
   const redis = countRedis();
+  const urls = countUrls();
   const heap = new Allocations();
   let connections = 0;
   subscribe('net.client.socket', () => {
@@ -44,6 +50,7 @@ export function countAll(): () => Counts {
   return () => ({
     ...sqlite,
     ...redis,
+    ...urls,
     connections,
     ...systemCalls(),
     allocatedBytes: heap.bytes(),
@@ -89,6 +96,24 @@ function countStatements() {
     const [, level] = /^synchronous = (\w+)$/.exec(String(given[0])) ?? [];
     if (level !== undefined) isFull = level === 'FULL';
     return pragma.apply(this, given);
+  };
+  return counts;
+}
+
+/** A URL that another network has claimed gets a second verdict when it has finished it. */
+function countUrls() {
+  const counts = { urlsRouted: 0, urlsNew: 0, urlsElsewhere: 0 };
+  const { insert, decide } = UrlTable.prototype;
+  UrlTable.prototype.insert = function (...given) {
+    const isNew = insert.apply(this, given);
+    counts.urlsRouted++;
+    if (isNew) counts.urlsNew++;
+    return isNew;
+  };
+  UrlTable.prototype.decide = function (...given) {
+    const [, verdict] = given;
+    if (verdict.kind === 'elsewhere' && verdict.isFinal) counts.urlsElsewhere++;
+    return decide.apply(this, given);
   };
   return counts;
 }

@@ -25,7 +25,7 @@ interface CentreParts extends NetworkParts {
 const OPEN_MAX = 32;
 const INBOX_MAX = 32;
 /** The interval of looks at the pools: shorter after one that finds something, else longer. */
-const POLL_MIN_MS = 80;
+const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 400;
 /** An agent that waits for the role tries this often. */
 const RETRY_MS = 500;
@@ -111,7 +111,7 @@ export class Centre {
     if (this.#decided().length > 0) return 0;
     const isBusy = claimed + inbox.length + decided.length > 0;
     this.#pollMs = isBusy
-      ? Math.max(POLL_MIN_MS, this.#pollMs * 0.75)
+      ? Math.max(POLL_MIN_MS, this.#pollMs * 0.9)
       : Math.min(POLL_MAX_MS, this.#pollMs * 2);
     return Math.min(this.#pollMs, this.#p.settings.timeoutMs / 5);
   }

@@ -15,7 +15,7 @@ import type { ProbeReport } from '../../../bench/probe.ts';
 
 const counts = {
   ...{ statements: 1200, writing: 600, transactions: 50, syncs: 5, connections: 10 },
-  ...{ redisCommands: 0, roundTrips: 0 },
+  ...{ redisCommands: 0, roundTrips: 0, urlsRouted: 0, urlsNew: 0, urlsElsewhere: 0 },
   ...{ reads: 1, writes: 1, writtenBytes: 1, allocatedBytes: 1 },
 };
 
