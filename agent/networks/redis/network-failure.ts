@@ -74,11 +74,23 @@ function shown(text: string): string {
   return JSON.stringify(text.slice(0, shownLengthMax));
 }
 
+/** How the server is connected to, for remedies that change its URL. */
+export interface UrlScheme {
+  readonly isTls: boolean;
+  readonly plain: string;
+  readonly tls: string;
+}
+
+export function urlScheme(isTls: boolean, hasSentinels: boolean): UrlScheme {
+  const end = hasSentinels ? '-sentinel://' : '://';
+  return { isTls, plain: `redis${end}`, tls: `rediss${end}` };
+}
+
 /** @param error - of a socket, of TLS or of the client library */
 export function failureOfConnection(
   place: RedisPlace,
   error: unknown,
-  isTls: boolean,
+  scheme: UrlScheme,
 ): NetworkFailure {
   if (error instanceof NetworkFailure) return error;
   const { code, message } = error as { code?: unknown; message?: unknown };
@@ -86,7 +98,7 @@ export function failureOfConnection(
   const text = typeof message === 'string' ? message : String(error);
   const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
   if (/wrong.version.number|packet length too long|EPROTO/i.test(`${name} ${text}`)) {
-    return refuse('it does not speak TLS; write redis:// or enable TLS there');
+    return refuse(`it does not speak TLS; write ${scheme.plain} or enable TLS there`);
   }
   if (/^(CERT_|ERR_TLS_CERT|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH)/.test(name)) {
     const remedy = 'name its authority in NODE_EXTRA_CA_CERTS, and use the name of the certificate';
@@ -95,7 +107,7 @@ export function failureOfConnection(
   if (/^ERR_SSL|^ERR_TLS/.test(name)) return refuse(`TLS fails (${name})`);
   if (/RESP type/i.test(text)) return refuse('it is not a Redis server; check host and port');
   if (/closed unexpectedly|ECONNRESET|EPIPE/.test(`${name} ${text}`)) {
-    const hint = isTls ? '' : '; if it requires TLS, write rediss://';
+    const hint = scheme.isTls ? '' : `; if it requires TLS, write ${scheme.tls}`;
     return new NetworkFailure(place, 'unreachable', `the connection was closed${hint}`);
   }
   if (/Connection timeout/.test(text)) {

@@ -13,6 +13,8 @@ import {
   failureOfReply,
   NetworkFailure,
   type RedisPlace,
+  type UrlScheme,
+  urlScheme,
 } from './network-failure.ts';
 import type { Script } from './pool-scripts.ts';
 import { checkServer } from './server-check.ts';
@@ -53,6 +55,7 @@ export class RedisLink {
   #attempted: RedisConnection | null = null;
   /** Why there is no connection. */
   #failure: NetworkFailure | null;
+  readonly #scheme: UrlScheme;
   #failures = 0;
   #retry: NodeJS.Timeout | null = null;
   #isClosed = false;
@@ -65,6 +68,7 @@ export class RedisLink {
     this.#options = options;
     this.#library = library;
     this.#place = options.place;
+    this.#scheme = urlScheme(options.tls, options.sentinels !== null);
     this.#failure = new NetworkFailure(options.place, 'unreachable', 'not connected yet');
   }
 
@@ -122,7 +126,10 @@ export class RedisLink {
         }
         whys.push(new NetworkFailure(this.#place, 'unreachable', 'it does not know it').why);
       } catch (error) {
-        whys.push(this.#failureOf(error).why);
+        const isClosed = this.#isReply(error) && error.message.startsWith('NOAUTH');
+        const cause = 'it requires a password; Sentinels are asked without one, so remove it';
+        const failure = isClosed && new NetworkFailure(this.#place, 'refused', cause);
+        whys.push((failure || this.#failureOf(error)).why);
       }
       if (this.#isClosed) break;
     }
@@ -150,7 +157,8 @@ export class RedisLink {
       const died = new Promise<never>((_, reject) => connection.on('error', reject));
       died.catch(() => {});
       const opened = connection.connect();
-      const hint = this.#options.tls ? '; if it does not speak TLS, write redis://' : '';
+      const { isTls, plain } = this.#scheme;
+      const hint = isTls ? `; if it does not speak TLS, write ${plain}` : '';
       const late = `no connection in time${hint}`;
       await this.#inTime(Promise.race([opened, died]), 'unreachable', late);
       return await act((args) => {
@@ -335,8 +343,8 @@ export class RedisLink {
   }
 
   #failureOf(error: unknown): NetworkFailure {
-    const { tls, passwordVariable } = this.#options;
+    const { passwordVariable } = this.#options;
     if (this.#isReply(error)) return failureOfReply(this.#place, error.message, passwordVariable);
-    return failureOfConnection(this.#place, error, tls);
+    return failureOfConnection(this.#place, error, this.#scheme);
   }
 }

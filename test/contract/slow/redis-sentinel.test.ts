@@ -1,14 +1,8 @@
 // Redis Sentinel: three servers say where the master is, and make a replica the master if it fails.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient } from '@redis/client';
 import {
   connected,
   digests,
@@ -20,48 +14,9 @@ import {
   reconnected,
 } from '../networks/networks-stage.ts';
 import { freePort, RedisProcess, withoutRedis } from '../networks/redis-process.ts';
+import { startSentinel, untilKnown } from '../networks/redis-sentinel.ts';
 
 const hour = 3_600_000;
-
-/** @returns the port of a Sentinel of the server at a port; it runs until the end of the test */
-async function startSentinel(master: number): Promise<number> {
-  const port = await freePort();
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-sentinel-'));
-  const file = path.join(directory, 'sentinel.conf');
-  const about = [
-    ...[`port ${port}`, 'bind 127.0.0.1', `dir ${directory}`],
-    `sentinel monitor main 127.0.0.1 ${master} 2`,
-    ...['sentinel down-after-milliseconds main 500', 'sentinel failover-timeout main 2000'],
-  ];
-  fs.writeFileSync(file, `${about.join('\n')}\n`);
-  const child = spawn('redis-server', [file, '--sentinel'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  after(async () => {
-    child.kill('SIGKILL');
-    await ended;
-    // It writes there until it has ended.
-    fs.rmSync(directory, { recursive: true, force: true });
-  });
-  for await (const chunk of child.stdout) if (String(chunk).includes('+monitor master')) break;
-  return port;
-}
-
-/** Waits until the Sentinel knows the replica and the other Sentinels: it asks now and then. */
-async function untilKnown(port: number, replica: number, others: number): Promise<void> {
-  const client = createClient({ url: `redis://127.0.0.1:${port}` });
-  client.on('error', () => {});
-  await client.connect();
-  for (;;) {
-    const said = await client.sendCommand(['SENTINEL', 'REPLICAS', 'main']);
-    const sentinels = (await client.sendCommand(['SENTINEL', 'SENTINELS', 'main'])) as unknown[];
-    const isKnown = JSON.stringify(said).includes(`"${replica}"`);
-    if (isKnown && sentinels.length === others) break;
-    await pause(lookMs);
-  }
-  client.destroy();
-}
 
 describe('pools of a Redis with Sentinels', { skip: withoutRedis }, () => {
   test('the replica that becomes the master is found, and has what was replicated', async () => {
@@ -82,7 +37,7 @@ describe('pools of a Redis with Sentinels', { skip: withoutRedis }, () => {
     await pools.finish(list.slice(0, 3));
     assert.equal(await pools.marksOf(list), 'fffqqqqqq');
     while ((await pools.link.call(['WAIT', '1', '1000'])) !== 1) await pause(lookMs);
-    for (const port of ports) await untilKnown(port, replica.port, ports.length - 1);
+    await untilKnown(ports, replica.port);
     await master.stop('SIGKILL');
     await disconnected(pools);
     await reconnected(pools);
@@ -122,5 +77,14 @@ describe('pools of a Redis with Sentinels', { skip: withoutRedis }, () => {
     assert.match(message, new RegExp(`127.0.0.1:${silent}: ECONNREFUSED`));
     assert.match(message, new RegExp(`127.0.0.1:${port}: it does not know it`));
     assert.match(message, /start one of these Sentinels, or correct their addresses and the name/);
+    const shut = await startSentinel(master.port, 'requirepass secret');
+    const asked = await opened({ url: `redis-sentinel://127.0.0.1:${shut}#main`, timeoutMs: 2000 });
+    assert.match(
+      (await failureOf(asked.ready)).message,
+      /requires a password; Sentinels are asked/,
+    );
+    const tls = `rediss-sentinel://127.0.0.1:${port}#main`;
+    const secure = await opened({ url: tls, timeoutMs: 2000 });
+    assert.match((await failureOf(secure.ready)).message, /write redis-sentinel:/);
   });
 });

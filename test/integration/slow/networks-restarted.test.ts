@@ -1,5 +1,5 @@
 // Two networks crawl one web, and their Redis fails meanwhile. It comes back with its file, with an
-// old file, or empty; a replica takes its place; or a cluster moves the keys of a network to another
+// old file, or empty; a replica takes its place, by hand or by Sentinels; or a cluster moves the keys of a network to another
 // node and back. No page is missing, and few are fetched twice.
 
 import assert from 'node:assert/strict';
@@ -12,6 +12,7 @@ import { DelayingProxy } from '../../contract/networks/delaying-proxy.ts';
 import { connected } from '../../contract/networks/networks-stage.ts';
 import { RedisCluster } from '../../contract/networks/redis-cluster.ts';
 import { RedisProcess, withoutRedis } from '../../contract/networks/redis-process.ts';
+import { startSentinel, untilKnown } from '../../contract/networks/redis-sentinel.ts';
 import { start, until } from '../cli-process.ts';
 import { assertCode, type Crawl, crawlOf } from '../cluster-stage.ts';
 
@@ -77,6 +78,17 @@ test('a replica takes the place of Redis', { skip: withoutRedis }, async (t) => 
     await client.connect();
     await client.sendCommand(['REPLICAOF', 'NO', 'ONE']);
     client.destroy();
+  });
+});
+
+test('Sentinels make a replica the master', { skip: withoutRedis }, async (t) => {
+  const primary = await RedisProcess.start('--repl-diskless-sync-delay', '0');
+  const replica = await RedisProcess.start('--replicaof', '127.0.0.1', String(primary.port));
+  const ports = await Promise.all([1, 2, 3].map(() => startSentinel(primary.port)));
+  const sentinels = ports.map((port) => `127.0.0.1:${port}`).join(',');
+  await untilKnown(ports, replica.port);
+  await crawlBoth(t, 126, `redis-sentinel://${sentinels}/0#main`, async () => {
+    await primary.stop('SIGKILL');
   });
 });
 
