@@ -137,7 +137,8 @@ export function assemble(given: CoreParts, hooks: CoreHooks) {
     ...{ routing: hosts.routing, admit: parts.admit },
     activity: () => completion.activity(),
     isIdle: () => hooks.isIdle(),
-    state: () => crawl.shutdown.state,
+    isCrawling: () => crawl.shutdown.state === 'crawling',
+    isOver: () => ['complete', 'ended'].includes(crawl.shutdown.state),
   });
   const ownCapacity = new OwnCapacity({ capacity: directed, ...members, ...hosts, ...crawl });
   return Object.assign(members, hosts, crawl, {

@@ -27,6 +27,8 @@ const INBOX_MAX = 32;
 /** The interval of looks at the pools: shorter after one that finds something, else longer. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 400;
+/** For so long, as a share of `leaseMs`, a new centre awaits networks that have said nothing. */
+const BEGIN_SHARE = 1 / 3;
 /** An agent that waits for the role tries this often. */
 const RETRY_MS = 500;
 
@@ -38,6 +40,8 @@ export class Centre {
   readonly #peers: ReadonlyMap<string, Peer>;
   /** Since when this agent has the role, by its last renewal, from before it was sent. */
   #ledFrom: Instant | null = null;
+  /** When it first had the role. */
+  #begunAt: Instant | null = null;
   /** The open frames in Redis are in memory. */
   #isLoaded = false;
   #pollMs = POLL_MIN_MS;
@@ -126,6 +130,7 @@ export class Centre {
     }
     if (!had) this.#drop();
     this.#ledFrom = now;
+    this.#begunAt ??= now;
     return true;
   }
 
@@ -171,6 +176,7 @@ export class Centre {
     for (const frame of inbox) {
       const marksOfFrame = own.get(frame);
       if (marksOfFrame) doubted.push(...this.#answer(frame, marksOfFrame));
+      if (frame.flag === 3) this.#peers.get(frame.relay)?.answered();
       // Only an answer to a frame that is still open counts.
       if (frame.flag !== 3 || !this.#frames.has(frame.number)) continue;
       for (const [i, digest] of frame.digests.entries()) {
@@ -242,10 +248,17 @@ export class Centre {
   #decided(): OpenFrame[] {
     const { timeoutMs, onTimeout } = this.#p.settings;
     const now = this.#p.now();
+    const canBeLate = onTimeout === 'proceed' && !this.#awaitsBegin(now);
     return [...this.#frames.all()].filter((open) => {
-      const isLate = elapsedMs(open.claimedAt, now) >= timeoutMs;
-      return this.#frames.isDecided(open) || (isLate && onTimeout === 'proceed');
+      const isLate = canBeLate && elapsedMs(open.claimedAt, now) >= timeoutMs;
+      return isLate || this.#frames.isDecided(open);
     });
+  }
+
+  /** Networks that start at the same time answer nothing until all of their agents have joined. */
+  #awaitsBegin(now: Instant): boolean {
+    const isEarly = elapsedMs(this.#begunAt ?? now, now) < this.#p.settings.leaseMs * BEGIN_SHARE;
+    return isEarly && [...this.#peers.values()].some(({ hasBegun }) => !hasBegun);
   }
 
   async #settle(open: OpenFrame): Promise<void> {

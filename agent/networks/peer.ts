@@ -33,6 +33,7 @@ export class Peer {
   /** Since when the network is seen without centre (mono); null: it has one. */
   #absentSinceMs: number | null = null;
   #checkedAtMs = -Infinity;
+  #hasBegun = false;
   #asks = 0;
   #reads = 0;
 
@@ -61,6 +62,15 @@ export class Peer {
   nextAtMs(): number {
     const hasWork = this.#answers.length + this.#p.frames.size > 0;
     return this.#p.leads() && hasWork ? this.#loop.nextAtMs() : Infinity;
+  }
+
+  /** The network has said what it knows. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  answered(): void {
+    this.#hasBegun = true;
   }
 
   counts() {
@@ -120,6 +130,7 @@ export class Peer {
   async #readMarks(open: OpenFrame, digests: readonly Digest[], now: Instant): Promise<void> {
     const marks = await this.#pools.marksOf(digests);
     this.#reads++;
+    if (marks !== null) this.#hasBegun = true;
     const since = this.#absentSinceMs;
     const isDead = since !== null && now.mono - since >= this.#p.settings.leaseMs;
     if (isDead && (await this.#pools.presence()).hasCentre) {

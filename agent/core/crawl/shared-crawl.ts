@@ -4,7 +4,6 @@
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Routing } from '../exchange/routing.ts';
-import type { Shutdown } from '../lifecycle/shutdown.ts';
 import type { View } from '../membership/view.ts';
 import type { SkipReason, Store } from '../protocol/core-store.ts';
 import type { Directives } from '../protocol/directives.ts';
@@ -30,8 +29,10 @@ interface SharedCrawlParts {
   readonly isIdle: () => boolean;
   /** Ends the idle period of this agent. */
   readonly activity: () => void;
-  /** An agent that is not `crawling` is about to exit, and gives the role of the centre up. */
-  readonly state: () => Shutdown['state'];
+  /** False: this agent is about to exit, and gives the role of the centre up. */
+  readonly isCrawling: () => boolean;
+  /** The crawl is complete, or the agent has ended. */
+  readonly isOver: () => boolean;
   readonly visits: Pick<Visits, 'wake' | 'isOpen' | 'waitsForNetworks' | 'waiting'>;
 }
 
@@ -43,15 +44,15 @@ export class SharedCrawl implements Part {
 
   constructor(parts: SharedCrawlParts) {
     this.#p = parts;
-    const { networks, visits, store, activity, isIdle, state } = parts;
+    const { networks, visits, store, activity, isIdle, isOver } = parts;
     this.#name = networks ? centreName(networks.network) : '';
     networks?.begin({
       wake: (host) => visits.wake(host),
       hasWork: (host) => this.#hasWork(host),
       isIdle: () => visits.waitsForNetworks(),
       queued: () => store.owned().queued,
-      // After the end of the crawl an agent may not be idle, but it has no work to tell of.
-      isDone: () => isIdle() || state() === 'complete' || state() === 'ended',
+      // Then it may not be idle, but it has no work to tell of.
+      isDone: () => isIdle() || isOver(),
       activity,
       spareHosts: () => this.#spareHosts(),
       accept: (urls) => this.#accept(urls),
@@ -64,9 +65,8 @@ export class SharedCrawl implements Part {
   }
 
   #spareHosts(): readonly Host[] {
-    const { view, store, visits, directives, state } = this.#p;
-    if (directives.paused || state() !== 'crawling' || store.owned().queued < SPARE_URLS_MIN)
-      return [];
+    const { view, store, visits, directives, isCrawling } = this.#p;
+    if (directives.paused || !isCrawling() || store.owned().queued < SPARE_URLS_MIN) return [];
     return visits.waiting().filter((host) => view.owns(host) && store.hasUrlFor(host));
   }
 
@@ -81,9 +81,8 @@ export class SharedCrawl implements Part {
   }
 
   pump(now: Instant): void {
-    const { networks, view, state } = this.#p;
-    const isCrawling = state() === 'crawling';
-    networks?.pump(now, isCrawling && view.joined && view.owns(this.#name));
+    const { networks, view, isCrawling } = this.#p;
+    networks?.pump(now, isCrawling() && view.joined && view.owns(this.#name));
     this.#recordFailures(now);
   }
 

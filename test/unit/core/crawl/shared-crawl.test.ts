@@ -6,7 +6,6 @@ import type {
   RedisFailure,
 } from '../../../../agent/core/crawl/networks-port.ts';
 import { SharedCrawl } from '../../../../agent/core/crawl/shared-crawl.ts';
-import type { Shutdown } from '../../../../agent/core/lifecycle/shutdown.ts';
 
 const parts = {
   view: { joined: true, owns: (host: string) => host !== 'foreign' },
@@ -19,7 +18,8 @@ const parts = {
   admit: () => null,
   isIdle: () => false,
   activity() {},
-  state: () => 'crawling' as Shutdown['state'],
+  isCrawling: () => true,
+  isOver: () => false,
   visits: {
     wake() {},
     isOpen: () => false,
@@ -73,7 +73,7 @@ test('networks: an agent gives its own hosts, unless it has few URLs, is paused 
   const sparesOf = (changes: Partial<typeof parts>) => callsOf(changes).spareHosts();
   assert.deepEqual(sparesOf({}), ['a', 'b']);
   assert.deepEqual(sparesOf({ directives: { paused: true } }), []);
-  assert.deepEqual(sparesOf({ state: () => 'stopping' }), []);
+  assert.deepEqual(sparesOf({ isCrawling: () => false }), []);
   const owned = () => ({ hosts: 9, hostsWithQueue: 9, queued: 19, pages: 0 });
   assert.deepEqual(sparesOf({ store: { ...parts.store, owned } }), []);
 });
@@ -81,9 +81,7 @@ test('networks: an agent gives its own hosts, unless it has few URLs, is paused 
 test('networks: after the end of the crawl, an agent tells of no work', () => {
   assert.equal(callsOf({}).isDone(), false);
   assert.equal(callsOf({ isIdle: () => true }).isDone(), true);
-  assert.equal(callsOf({ state: () => 'complete' }).isDone(), true);
-  assert.equal(callsOf({ state: () => 'ended' }).isDone(), true);
-  assert.equal(callsOf({ state: () => 'stopping' }).isDone(), false);
+  assert.equal(callsOf({ isOver: () => true }).isDone(), true);
 });
 
 test('networks: of a gift, what the config refuses stays unknown', () => {

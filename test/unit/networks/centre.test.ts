@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { it } from 'node:test';
+import { setImmediate as immediately } from 'node:timers/promises';
+import { Centre } from '../../../agent/networks/centre.ts';
+import type { Entry, Frame, Pools, VerdictFrame } from '../../../agent/networks/pools.ts';
+
+const settings = {
+  ...{ network: 'a', networks: ['a', 'b'], seeds: 1, batch: 10 },
+  ...{ onTimeout: 'proceed' as const, timeoutMs: 500, leaseMs: 6000 },
+};
+const COMMANDS_OF_A_STEP = 10;
+const base = { network: 'a', origin: 'a-1', relay: 'a', sender: 'a-1.1' };
+
+function question(number: string, ...digests: string[]): Frame {
+  return { ...base, number, flag: 1, digests };
+}
+
+/** A centre with the pools of its network and of network b, and what it does there, by time. */
+function subject(marksOfB: () => string | null) {
+  const submitted: Entry[] = [];
+  const inbox: Frame[] = [];
+  const verdicts: (VerdictFrame & { at: number })[] = [];
+  const commands: string[] = [];
+  let mono = 0;
+  const answered = async <T>(name: string, result: T) => {
+    commands.push(name);
+    await immediately();
+    commands.push(`${name} answered`);
+    return result;
+  };
+  const own: Partial<Pools> = {
+    lead: async () => true,
+    openFrames: async () => [],
+    filledBy: async () => null,
+    marksOf: (digests) => answered('marks', '0'.repeat(digests.length)),
+    take: () => {
+      const found = { submitted: [...submitted], inbox: inbox.splice(0) };
+      return answered('take', found);
+    },
+    claim: (_, entry) => {
+      submitted.splice(submitted.indexOf(entry), 1);
+      return answered('claim', '0'.repeat(entry.frame.digests.length));
+    },
+    settle: (_token, _origin, verdict) => {
+      verdicts.push({ ...verdict, at: mono });
+      return answered('settle', true);
+    },
+  };
+  const other: Partial<Pools> = {
+    ask: async () => {},
+    presence: async () => ({ hasCentre: true, mark: '' }),
+    marksOf: async (digests) => marksOfB()?.repeat(digests.length) ?? null,
+  };
+  const centre = new Centre({
+    ...{ settings, agent: 'a-1', token: 'a-1.1', wake: () => {}, isWanted: () => true },
+    pools: new Map(Object.entries({ a: own as Pools, b: other as Pools })),
+    members: () => ({ agents: ['a-1'], isPartial: false }),
+    now: () => ({ mono, wall: mono }),
+    settled: () => {},
+    sha256: (text) => createHash('sha256').update(text).digest(),
+    onError: (error) => assert.fail(String(error)),
+  });
+  const runUntil = async (ms: number) => {
+    for (; mono < ms; mono += 50) {
+      centre.pump({ mono, wall: mono });
+      for (let i = 0; i < COMMANDS_OF_A_STEP; i++) await immediately();
+    }
+  };
+  return { submitted, inbox, verdicts, commands, runUntil };
+}
+
+it('centre: at its beginning it awaits a network that has answered nothing, longer than timeoutMs', async () => {
+  const { submitted, verdicts, runUntil } = subject(() => null);
+  submitted.push({ id: '1-0', frame: question('a/1', 'x') });
+  await runUntil(settings.leaseMs / 3);
+  assert.equal(verdicts.length, 0);
+  await runUntil(settings.leaseMs / 2);
+  assert.deepEqual(
+    verdicts.map(({ isPartial }) => isPartial),
+    [true],
+  );
+  submitted.push({ id: '2-0', frame: question('a/2', 'y') });
+  await runUntil(settings.leaseMs / 2 + 3 * settings.timeoutMs);
+  assert.equal(verdicts.length, 2);
+});
+
+it('centre: a network that has answered is awaited for timeoutMs', async () => {
+  let isFilled = true;
+  const { submitted, verdicts, runUntil } = subject(() => (isFilled ? 'f' : null));
+  submitted.push({ id: '1-0', frame: question('a/1', 'x') });
+  await runUntil(800);
+  assert.deepEqual([verdicts.length, verdicts[0]!.owners], [1, ['b']]);
+  isFilled = false;
+  submitted.push({ id: '2-0', frame: question('a/2', 'y') });
+  await runUntil(1600);
+  assert.deepEqual(
+    verdicts.map(({ isPartial }) => isPartial),
+    [false, true],
+  );
+});
+
+it('centre: frames of a round share round trips, except those with a digest in common', async () => {
+  const { submitted, inbox, verdicts, commands, runUntil } = subject(() => '0');
+  for (const [i, digests] of [['x'], ['y'], ['x', 'z']].entries()) {
+    submitted.push({ id: `${i}-0`, frame: question(`a/${i}`, ...digests) });
+  }
+  const from = { network: 'b', origin: 'b-1', relay: 'b', sender: 'b-1.1', seeds: 1 };
+  for (const number of ['b/1', 'b/2']) {
+    inbox.push({ ...from, number, flag: 2, digests: [`only ${number}`] });
+  }
+  await runUntil(50);
+  assert.deepEqual(commands, [
+    ...['take', 'take answered'],
+    ...['marks', 'marks', 'marks answered', 'marks answered'],
+    ...['claim', 'claim', 'claim answered', 'claim answered'],
+  ]);
+  await runUntil(1200);
+  assert.deepEqual(verdicts.map(({ number }) => number).sort(), ['a/0', 'a/1', 'a/2']);
+  const settling = commands.indexOf('settle');
+  assert.deepEqual(commands.slice(settling - 1, settling + 2), ['take', 'settle', 'settle']);
+});
