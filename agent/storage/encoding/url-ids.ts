@@ -55,7 +55,7 @@ interface Known {
 export class UrlIds {
   readonly #hash: HalfSipHash;
   readonly #s: ReturnType<typeof statements>;
-  /** A direct-mapped cache by the low bits of the slot: a newer entry replaces an older one. */
+  /** A direct-mapped cache by slot and host: a newer entry replaces an older one. */
   #known: (Known | undefined)[] = [];
 
   constructor(db: Connection) {
@@ -69,7 +69,8 @@ export class UrlIds {
    */
   find(host: number, key: string): number {
     const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
-    const known = this.#known[slot % REMEMBERED_MAX];
+    const place = placeOf(host, slot);
+    const known = this.#known[place];
     if (known !== undefined && known.host === host && known.key === key) return known.id;
     if (host >= HOSTS_MAX)
       throw new RangeError(`host number ${host} is too large for a state file`);
@@ -78,7 +79,7 @@ export class UrlIds {
       const same = this.#s.same.get(key, base + at);
       if (same === undefined) return -1 - (base + at);
       if (same === 0) continue;
-      this.#known[slot % REMEMBERED_MAX] = { host, key, id: base + at };
+      this.#known[place] = { host, key, id: base + at };
       return base + at;
     }
   }
@@ -86,7 +87,8 @@ export class UrlIds {
   /** Caches the id of a row that was just written or read. */
   remember(key: string, id: number): void {
     const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
-    this.#known[slot % REMEMBERED_MAX] = { host: hostNumberOf(id), key, id };
+    const host = hostNumberOf(id);
+    this.#known[placeOf(host, slot)] = { host, key, id };
   }
 
   /**
@@ -121,6 +123,11 @@ export function placeCheck(db: Connection): (id: number, key: string) => boolean
       if (taken.get(base + at) === undefined) return false;
     }
   };
+}
+
+/** Many hosts have the same keys, and so the same slots. */
+function placeOf(host: number, slot: number): number {
+  return ((slot ^ Math.imul(host, 0x9e37_79b1)) >>> 0) % REMEMBERED_MAX;
 }
 
 function slotsKeyOf(db: Connection): HalfSipHash {
