@@ -134,11 +134,15 @@ export class Shutdown implements Part {
 
   /** Stays until all members have said COMPLETE or are without news: they may need its echo. */
   #tryGo(since: number, now: Instant): void {
-    // An agent that joined late has brought new URLs.
-    if (!this.#p.visits.isEmpty()) return this.reopen();
+    // An agent that joined late has brought new URLs, to this agent or to another one.
+    if (!this.#p.visits.isEmpty() || this.#isMemberAtWork()) return this.reopen();
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
     const isTold = this.isAboutToGo(now) && this.#p.overlay.tree.hasToldVerdict;
     if (lingered || isTold) this.end(0, 'the crawl is complete');
+  }
+
+  #isMemberAtWork(): boolean {
+    return [...this.#p.view.members()].some(({ lastHeartbeat }) => lastHeartbeat?.idle === false);
   }
 
   /** The crawl has work again: if it was complete, it continues. */
