@@ -37,7 +37,8 @@ async function main(): Promise<number> {
     return 5;
   }
   const { hosts } = running.web.options;
-  process.stdout.write(`A synthetic web of ${hosts} hosts is served at ${running.seed}\n`);
+  const web = `A synthetic web of ${hosts} hosts is served at ${running.seed}`;
+  process.stdout.write(`${web} for ${limitMs / 1000} s at most\n`);
   const startedMs = performance.now();
   try {
     const exitCode = await crawl();
@@ -47,7 +48,8 @@ async function main(): Promise<number> {
     // settled are fetched again, which is no fault.
     const killed = globSync('*/agent.pid', { cwd: agent.dataDir }).length > 0;
     const againMax = killed ? Number.POSITIVE_INFINITY : 0;
-    process.stdout.write(report(judgement, politeness.hostDelayMs, seconds, againMax));
+    const isOver = exitCode === 0;
+    process.stdout.write(report(judgement, politeness.hostDelayMs, seconds, againMax, isOver));
     if (exitCode !== 0) return exitCode;
     return holds(judgement, againMax) ? 0 : 1;
   } finally {
@@ -81,16 +83,28 @@ function endLate(child: ChildProcess): void {
   child.once('exit', () => clearTimeout(last));
 }
 
-/** @param againMax - URLs that may have been fetched again because their agents were killed */
-function report(judgement: Judgement, delayMs: number, seconds: number, againMax: number): string {
+/**
+ * @param againMax - URLs that may have been fetched again because their agents were killed
+ * @param isOver - the crawl has ended; else pages may be missing
+ */
+function report(
+  judgement: Judgement,
+  delayMs: number,
+  seconds: number,
+  againMax: number,
+  isOver: boolean,
+): string {
   const table = tableOf(rowsOf(judgement, delayMs, seconds));
-  const well = holds(judgement, againMax);
-  const verdict = well
-    ? goodVerdict(judgement.overlap.count)
-    : `The web server logged violations:\n${violationsOf(judgement)}`;
-  const more = well ? nextSteps : '';
+  const none = { count: 0, samples: [] };
+  const judged = isOver ? judgement : { ...judgement, missing: none };
+  const well = holds(judged, againMax);
+  const good = isOver ? goodVerdict(judged.overlap.count) : `${UNFINISHED}\n`;
+  const verdict = well ? good : `The web server logged violations:\n${violationsOf(judged)}`;
+  const more = well && isOver ? nextSteps : '';
   return `\nAs the web server saw it:\n\n${table}\n\n${verdict}\n${more}`;
 }
+
+const UNFINISHED = 'The crawl has not ended. The web server logged no violation until then.';
 
 function goodVerdict(again: number): string {
   const word = "politely, according to the web server's log.";
