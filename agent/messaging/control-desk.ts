@@ -48,6 +48,8 @@ export class ControlDesk {
   readonly #options: ControlDeskOptions;
   /** Deadlines of open commands, at most `CONTROL_PENDING_MAX`; a response removes its own. */
   readonly #pending = new Set<NodeJS.Timeout>();
+  /** Called when no command is open. */
+  #settled = () => {};
   /** Responses to write, at most `REPLIES_MAX`. Filled by `#answer`, emptied by `#run`. */
   readonly #replies: { identity: Uint8Array; frame: Uint8Array }[] = [];
   #pumping = false;
@@ -84,6 +86,7 @@ export class ControlDesk {
       if (!this.#pending.delete(timer)) return;
       clearTimeout(timer);
       this.#answer(identity, request, answer);
+      if (this.#pending.size === 0) this.#settled();
     };
     const late = { ok: false, result: 'the agent did not respond in time' };
     const timer = setTimeout(() => settle(late), CONTROL_REPLY_MAX_MS);
@@ -122,8 +125,13 @@ export class ControlDesk {
     this.#pumping = false;
   }
 
-  /** Resolves when all responses so far are written. */
+  /** Resolves when every open command has its response, and all responses are written. */
   async drained(): Promise<void> {
+    if (this.#pending.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#settled = resolve;
+      });
+    }
     while (this.#pumping) await this.#pump;
   }
 

@@ -85,6 +85,17 @@ describe('control', limits, () => {
     assert.deepEqual(await askAgent(target.address, 'stop', [], 5000), { ok: true, result: 'bye' });
   });
 
+  it('control: an agent that exits answers the commands that it has begun', async (t) => {
+    const target = await station(t, 'target', {
+      onControl: (_request, reply) => {
+        void target.transport.close({ lingerMs: 1000 });
+        setImmediate(() => reply({ ok: true, result: 'done' }));
+      },
+    });
+    const answer = await askAgent(target.address, 'resume', [], 5000);
+    assert.deepEqual(answer, { ok: true, result: 'done' });
+  });
+
   it('control: refuses the command with a reason if the answer is too large', async (t) => {
     const result = 'x'.repeat(PAYLOAD_BYTES_MAX);
     const target = await station(t, 'target', {
