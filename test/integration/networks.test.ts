@@ -11,6 +11,9 @@ import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.t
 import { start } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
 
+/** With `wait`, an answer that is only late leads to no page that both fetch. */
+const times = { onTimeout: 'wait', timeoutMs: 500, leaseMs: 5000 };
+
 test('two networks fetch every page once', { skip: withoutRedis }, async (t) => {
   const redis = await RedisProcess.start();
   const networks = { berlin: redis.url(), paris: redis.url() };
@@ -22,7 +25,7 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
       ...config,
       agent: { ...config.agent, dataDir: network },
       cluster: { ...config.cluster, agents: ports.length },
-      dedup: { mode: 'redis', network, networks, timeoutMs: 500, leaseMs: 5000, batch: 50 + i },
+      dedup: { mode: 'redis', network, networks, ...times, batch: 50 + i },
     });
   });
   const launches = files.map((file) => start(['launch', file]));

@@ -130,7 +130,11 @@ function configOf(
     cluster: { agents, failureDetector: { heartbeatMs: '500ms', suspectAfterMs: '5s' } },
     agent: { threads: 16, dataDir },
     archive: { warc: false },
-    dedup: { mode: 'redis', network, networks, timeoutMs: '500ms', leaseMs: '5s', batch: 100 },
+    // On a busy machine, an answer that is only late must not lead to pages that both fetch.
+    dedup: {
+      ...{ mode: 'redis', network, networks, batch: 100 },
+      ...{ onTimeout: 'wait', timeoutMs: '500ms', leaseMs: '5s' },
+    },
   };
 }
 

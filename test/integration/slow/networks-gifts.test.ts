@@ -9,6 +9,9 @@ import { RedisProcess, withoutRedis } from '../../contract/networks/redis-proces
 import { start } from '../cli-process.ts';
 import { assertCode, assertWhole, crawlOf, size } from '../cluster-stage.ts';
 
+/** With `wait`, an answer that is only late leads to no page that both fetch. */
+const times = { onTimeout: 'wait', timeoutMs: 500, leaseMs: 3000 };
+
 test('a network at rest gets hosts of another one', { skip: withoutRedis }, async (t) => {
   const redis = await RedisProcess.start();
   const networks = { berlin: redis.url(), paris: redis.url() };
@@ -25,7 +28,7 @@ test('a network at rest gets hosts of another one', { skip: withoutRedis }, asyn
       politeness: { hostDelayMs: 500 },
       agent: { ...config.agent, dataDir: network },
       cluster: { ...config.cluster, agents: 2 },
-      dedup: { mode: 'redis', network, networks, timeoutMs: 500, leaseMs: 3000 },
+      dedup: { mode: 'redis', network, networks, ...times },
     }),
   );
   const launches = files.map((file) => start(['launch', file]));
