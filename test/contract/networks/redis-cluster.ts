@@ -3,7 +3,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from '@redis/client';
-import { freePort, RedisProcess } from './redis-process.ts';
+import { freePort } from '../../../bench/ports.ts';
+import { RedisProcess } from './redis-process.ts';
 
 /** Between looks at a state that comes by itself; the test's own limit ends the wait. */
 const lookMs = 5;

@@ -4,10 +4,10 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
+import { freePort } from '../../../bench/ports.ts';
 import { startRedis } from './redis-start.ts';
 
 /** Another server, such as valkey-server, takes the place of Redis if REDIS_SERVER names it. */
@@ -90,13 +90,4 @@ export class RedisProcess {
   resume(): void {
     this.#process!.kill('SIGCONT');
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

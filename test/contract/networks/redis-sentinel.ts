@@ -8,8 +8,8 @@ import path from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from '@redis/client';
+import { freePort } from '../../../bench/ports.ts';
 import { lookMs } from './networks-stage.ts';
-import { freePort } from './redis-process.ts';
 
 /**
  * @param more - further lines of its configuration

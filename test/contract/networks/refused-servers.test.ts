@@ -8,9 +8,10 @@ import { after, describe, test } from 'node:test';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
+import { freePort } from '../../../bench/ports.ts';
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from '../fetch/test-certificates.ts';
 import { connected, opened, type PoolsChoice } from './networks-stage.ts';
-import { freePort, RedisProcess, withoutRedis } from './redis-process.ts';
+import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 const run = promisify(execFile);
 const secret = 's3cret-of-berlin';

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../../bench/ports.ts';
 import {
   connected,
   digests,
@@ -13,7 +14,7 @@ import {
   opened,
   reconnected,
 } from '../networks/networks-stage.ts';
-import { freePort, RedisProcess, withoutRedis } from '../networks/redis-process.ts';
+import { RedisProcess, withoutRedis } from '../networks/redis-process.ts';
 import { startSentinel, untilKnown } from '../networks/redis-sentinel.ts';
 
 const hour = 3_600_000;
