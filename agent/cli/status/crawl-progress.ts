@@ -37,7 +37,7 @@ const samplesMin = 10;
 
 /** Keeps the queue lengths of the last `steadyMs`. */
 export class ProgressMeter {
-  readonly #samples: { at: number; queued: number }[] = [];
+  readonly #samples: { at: number; queued: number; alive: number }[] = [];
   readonly #inherited: boolean;
   #pages = 0;
 
@@ -53,8 +53,9 @@ export class ProgressMeter {
       living.reduce((total, status) => total + of(status), 0);
     const reason = living.find(({ robotsWaitReason }) => robotsWaitReason)?.robotsWaitReason;
     const queued = sum((status) => status.queued + status.outbox);
+    const alive = agents.filter((agent) => agent.alive).length;
     return {
-      alive: agents.filter(({ alive }) => alive).length,
+      alive,
       total: agents.length,
       hosts: sum((status) => status.hosts),
       hostsWithQueue: sum((status) => status.hostsWithQueue),
@@ -65,7 +66,7 @@ export class ProgressMeter {
       queued,
       openRequests: sum((status) => status.openRequests),
       paused: living.length > 0 && living.every((status) => status.paused),
-      etaMs: this.#eta(now, queued),
+      etaMs: this.#eta(now, queued, alive),
     };
   }
 
@@ -80,11 +81,13 @@ export class ProgressMeter {
     return this.#pages;
   }
 
-  #eta(now: number, queued: number): number | null {
+  #eta(now: number, queued: number, alive: number): number | null {
     const samples = this.#samples;
-    // A queue that has grown starts a new measurement.
-    if (queued > (samples.at(-1)?.queued ?? 0)) samples.length = 0;
-    samples.push({ at: now, queued });
+    const last = samples.at(-1);
+    // A queue that has grown starts a new measurement, and so does the death of an agent, whose
+    // queue is missing until the others take its hosts over.
+    if (queued > (last?.queued ?? 0) || alive !== last?.alive) samples.length = 0;
+    samples.push({ at: now, queued, alive });
     while (samples.length > 2 && now - samples[1]!.at >= steadyMs) samples.shift();
     const first = samples[0]!;
     const elapsedMs = now - first.at;

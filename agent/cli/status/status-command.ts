@@ -185,10 +185,11 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
 const numeric = { numeric: true } as const;
 
 /** Tables of at most 80 columns, and the latest events. */
-export function statusText({ agents, orders = [] }: ClusterStatus): string {
+export function statusText(cluster: ClusterStatus): string {
+  const { agents, orders = [] } = cluster;
   const happened = recentLines(agents);
   const tables = [
-    ...[crawlTable(agents), joinsText(agents), waitsText(agents), directivesText(orders)],
+    ...[crawlTable(cluster), joinsText(agents), waitsText(agents), directivesText(orders)],
     ...[safetyTable(agents), budgetsText(agents), networksText(agents), trafficText(agents)],
   ];
   const parts = tables.filter((text) => text !== null);
@@ -218,8 +219,13 @@ function columnsOf(titles: readonly string[], numbers: readonly string[]): Table
   ];
 }
 
-/** The capacities are shown if one is not 1. */
-function crawlTable(agents: readonly AgentStatus[]): string {
+/**
+ * Agents that do not answer follow the others; the sums are without them. The capacities are shown
+ * if one is not 1.
+ */
+function crawlTable(cluster: ClusterStatus): string {
+  const { agents, unreachable } = cluster;
+  const left = leftOf(cluster);
   const isEven = agents.every(({ capacity }) => capacity === 1);
   const rowOf = (id: string, state: string, of: readonly AgentStatus[]) => {
     const sum = (one: (agent: AgentStatus) => number) => of.reduce((s, a) => s + one(a), 0);
@@ -240,7 +246,11 @@ function crawlTable(agents: readonly AgentStatus[]): string {
   const share = isEven ? [] : ['capacity'];
   const numbers = [...share, 'hosts', 'pages', 'queue', 'open', 'rate', 'up'];
   const columns = columnsOf(['agent', 'state'], numbers);
-  return renderTable(columns, agents.length > 1 ? [...rows, rowOf('all', '', agents)] : rows);
+  const silent = unreachable.map((id) => {
+    return [id, left.includes(id) ? 'left' : 'no answer', ...numbers.map(() => '-')];
+  });
+  const all = agents.length + silent.length > 1 ? [rowOf('all', '', agents)] : [];
+  return renderTable(columns, [...rows, ...silent, ...all]);
 }
 
 /**

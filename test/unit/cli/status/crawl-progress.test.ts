@@ -55,3 +55,17 @@ test('progress: a growth of the queue restarts the wait for an estimate', () => 
   const longAfter = Array.from({ length: 25 }, (_, k) => 700 - 10 * k);
   assert.equal(etaAfter([...before, ...longAfter]), 460 * 50);
 });
+
+test('progress: the death of an agent, whose queue is missing, restarts the wait for an estimate', () => {
+  const meter = new ProgressMeter(true);
+  const etaAt = (k: number, isAlive: boolean) =>
+    meter.at(k * 500, [
+      alive({ queued: 1000 - 10 * k }),
+      { alive: isAlive, status: agentStatus({ id: 'a2', queued: 1000 }) },
+    ]).etaMs;
+  const before = Array.from({ length: 30 }, (_, k) => etaAt(k, true));
+  assert.equal(before.at(-1), (1000 + 710) * 50);
+  const after = Array.from({ length: 25 }, (_, k) => etaAt(k + 30, false));
+  assert.equal(after[0], null);
+  assert.equal(after.at(-1), 460 * 50);
+});
