@@ -34,7 +34,7 @@ describe('agents with different contacts', { concurrency: 3 }, () => {
     );
     const late = begin('b', other(stage, [at('b')]));
     await untilJoined(config, 'a', 'b');
-    await until('its line', () => late.stderr().includes('has joined; members in view: 1'));
+    await until('its line', () => late.stderr().includes('has joined; other agents in view: 1'));
     assert.doesNotMatch(late.stderr(), /new cluster/);
   });
 

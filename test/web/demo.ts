@@ -33,7 +33,7 @@ async function main(): Promise<number> {
   try {
     running = await startWeb({ ...size, port, net });
   } catch (error) {
-    process.stderr.write(`the demo's web cannot listen on port ${port}: ${String(error)}\n`);
+    process.stderr.write(`the demo's web cannot be served: ${(error as Error).message}\n`);
     return 5;
   }
   const { hosts } = running.web.options;

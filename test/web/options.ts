@@ -141,6 +141,22 @@ function atLeast(name: string, value: number, min: number, max: number): void {
   throw new RangeError(`${name}: a whole number from ${min} to ${max}, not ${value}`);
 }
 
+export const usage = `node test/web/server.ts [--hosts ${defaults.hosts}] [--pages ${defaults.pages}] [--seed ${defaults.seed}] [--port ${defaults.port}]
+  --hosts N, --pages N    number of hosts, mean number of pages of a host
+  --seed N                another web of the same size
+  --port N, --net N       port, and second byte of the addresses (${defaults.net}: 127.${defaults.net}.0.1 ...)
+  --log FILE              logs each request as a line of JSON
+  --links N, --cross-links N, --body-bytes N, --sparse
+                          links of a page in its host and to others, bytes of a page; or one link to each page
+  --answer-ms N, --slow-ms N
+                          time until each answer, and until that of a slow page
+  --share KIND=0.1        share of an awkward kind of page: ${Object.keys(defaultShares).slice(0, 8).join(', ')},
+                          ${Object.keys(defaultShares).slice(8).join(', ')}
+  --trap none|disallowed|open
+                          endless pages
+  --tls                   HTTPS
+`;
+
 /**
  * The options of a command line such as `--hosts 40 --sparse --share missing=0.1 --log web.jsonl`.
  * Throws on an unknown flag or a value that is not a number.
@@ -148,6 +164,7 @@ function atLeast(name: string, value: number, min: number, max: number): void {
 export function optionsFromArguments(argv: readonly string[]): {
   web: PartialWebOptions;
   log: string | undefined;
+  help: boolean;
 } {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
@@ -157,6 +174,7 @@ export function optionsFromArguments(argv: readonly string[]): {
       ...{ links: text, 'cross-links': text, 'body-bytes': text, 'slow-ms': text },
       ...{ 'answer-ms': text, sparse: { type: 'boolean' }, tls: { type: 'boolean' } },
       share: { type: 'string', multiple: true },
+      help: { type: 'boolean' },
     },
   });
   const names = { links: 'linksPerPage', 'cross-links': 'crossLinks', 'body-bytes': 'bodyBytes' };
@@ -170,7 +188,8 @@ export function optionsFromArguments(argv: readonly string[]): {
     web[name] = flag === 'trap' ? trapMode(value) : numberOf(flag, value);
   }
   web.shares = Object.fromEntries(((values.share as string[] | undefined) ?? []).map(shareOf));
-  return { web: web as PartialWebOptions, log: values.log as string | undefined };
+  const { log, help = false } = values as { log?: string; help?: boolean };
+  return { web: web as PartialWebOptions, log, help };
 }
 
 function numberOf(flag: string, text: string): number {

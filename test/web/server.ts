@@ -8,7 +8,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { type Answer, answerOf } from './answer.ts';
 import { credentialsFor } from './certificate.ts';
 import { plainTarget, SyntheticWeb } from './model.ts';
-import { optionsFromArguments, type PartialWebOptions } from './options.ts';
+import { optionsFromArguments, type PartialWebOptions, usage } from './options.ts';
 import { type LoggedRequest, RequestLog } from './request-log.ts';
 
 export interface RunningWeb {
@@ -49,11 +49,13 @@ export async function startWeb(
   const { server, certificate } = serverOf(wanted);
   const connections = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    // The socket listens at all addresses, because a web has thousands of loopback addresses.
+    if (!socket.localAddress?.startsWith('127.')) return void socket.destroy();
     connections.add(socket);
     socket.on('error', ignore).once('close', () => connections.delete(socket));
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error) => reject(listenError(error, wanted.options.port)));
     server.listen(wanted.options.port, '0.0.0.0', backlog, resolve);
   });
   const { port } = server.address() as AddressInfo;
@@ -195,9 +197,22 @@ function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
+function listenError(error: NodeJS.ErrnoException, port: number): Error {
+  if (error.code !== 'EADDRINUSE') return error;
+  return new Error(`port ${port} is in use; end the program that listens there`, { cause: error });
+}
+
 async function main(): Promise<void> {
-  const { web: options, log } = optionsFromArguments(process.argv.slice(2));
-  const running = await startWeb(options, log);
+  let running: RunningWeb;
+  try {
+    const parsed = optionsFromArguments(process.argv.slice(2));
+    if (parsed.help) return void process.stdout.write(usage);
+    running = await startWeb(parsed.web, parsed.log);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 2;
+    return;
+  }
   const { hosts } = running.web.options;
   const urls = running.web.expected().must.size;
   process.stdout.write(`synthetic web: ${hosts} hosts, ${urls} URLs, first ${running.seed}\n`);

@@ -62,7 +62,7 @@ export class JoinWait implements Part {
     // Without members, nobody can report that the crawl completed while this agent was starting.
     if (view.size === 0) effects.push({ type: 'woke' });
     const isFirst = view.size === 0 && overlay.isPartial;
-    const members = `has joined; members in view: ${view.size}`;
+    const members = `has joined; other agents in view: ${view.size}`;
     effects.push({ type: 'note', message: isFirst ? this.#begins() : members });
   }
 

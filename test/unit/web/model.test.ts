@@ -163,7 +163,7 @@ describe('options', () => {
   it('the command line gives the same options as code', () => {
     const line = '--hosts 3 --links 5 --slow-ms 7 --sparse --trap open --share gone=0.5 --log f';
     assert.deepEqual(optionsFromArguments(line.split(' ')), {
-      log: 'f',
+      ...{ log: 'f', help: false },
       web: {
         ...{ hosts: 3, linksPerPage: 5, slowMs: 7, sparse: true, trap: 'open', tls: false },
         shares: { gone: 0.5 },

@@ -146,7 +146,7 @@ describe('an agent that may join', () => {
   };
 
   it('says how many agents it knows', () => {
-    assert.deepEqual(saidBy(['a', 'b'], {}), ['has joined; members in view: 2']);
+    assert.deepEqual(saidBy(['a', 'b'], {}), ['has joined; other agents in view: 2']);
   });
 
   it('says that it begins a cluster, and why', () => {
