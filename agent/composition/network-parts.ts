@@ -66,10 +66,14 @@ export async function connectNetworks(
   const build = ({ agent, inc, store, log, ...more }: NetworkWiring) =>
     new SharedNetworks({
       ...{ settings, agent, token: `${agent}.${inc}`, pools, store: store.networks!, ...more },
-      onError: (error) => log.warn({ err: error }, 'the Redis of a network failed'),
+      onError: (error) => {
+        if (error instanceof Error && error.name === 'NetworkFailure') log.warn(error.message);
+        else log.warn({ err: error }, 'sharing the crawl with other networks failed');
+      },
       sha256: (text) => hash('sha256', text, 'buffer'),
       decide: (identity, verdict) => store.decide(identity, verdict),
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
+      isConnected: (other) => pools.get(other)?.link.failure === null,
     });
   return { ok: true, networks: { build, close } };
 }

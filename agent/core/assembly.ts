@@ -134,7 +134,7 @@ export function assemble(given: CoreParts, hooks: CoreHooks) {
   const { view, events, completion } = members;
   const networks = new SharedCrawl({
     ...{ networks: parts.networks, view, events, store: parts.store, visits, directives },
-    ...{ routing: hosts.routing, admit: parts.admit },
+    ...{ routing: hosts.routing, admit: parts.admit, hostOf: parts.hostOf },
     activity: () => completion.activity(),
     isIdle: () => hooks.isIdle(),
     isCrawling: () => crawl.shutdown.state === 'crawling',

@@ -1,5 +1,6 @@
 // Which networks' Redis does not answer now, for `status`. Calls that fail are repeated, so a failure
-// is current until the next one is overdue.
+// is current until the next one is overdue. So is one of a Redis that has no connection since: an
+// agent that does not ask it cannot know better.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import type { RedisFailure } from '../core/crawl/networks-port.ts';
@@ -15,14 +16,24 @@ export class RedisFailures {
     this.#currentMs = BACKOFF_MAX_MS + timeoutMs;
   }
 
-  /** `error`: a NetworkFailure. Any other is not of a Redis, and does not count. */
-  record(error: unknown, now: Instant): void {
+  /**
+   * @param error - a NetworkFailure; any other is not of a Redis, and does not count
+   * @returns false if the last failure of this network was the same and is current
+   */
+  record(error: unknown, now: Instant): boolean {
     const { network, message } = error as Partial<RedisFailure>;
-    if (network === undefined || message === undefined) return;
+    if (network === undefined || message === undefined) return true;
     const last = this.#last.get(network);
     const isStreak = last !== undefined && this.#isCurrent(last, now);
     const sinceMs = isStreak ? last.sinceMs : now.mono;
     this.#last.set(network, { message, sinceMs, atMs: now.mono });
+    return !isStreak || last.message !== message;
+  }
+
+  /** The Redis of the network still has no connection. */
+  prolong(network: string, now: Instant): void {
+    const last = this.#last.get(network);
+    if (last && this.#isCurrent(last, now)) last.atMs = now.mono;
   }
 
   current(now: Instant): RedisFailure[] {

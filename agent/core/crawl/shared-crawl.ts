@@ -16,6 +16,9 @@ import { centreName, type Networks } from './networks-port.ts';
 /** An agent with fewer queued URLs gives none to another network. */
 const SPARE_URLS_MIN = 20;
 
+/** Longer URLs are neither stored nor sent to members. */
+const GIFT_URL_CHARS_MAX = 8000;
+
 interface SharedCrawlParts {
   readonly networks: Networks | undefined;
   readonly view: Pick<View, 'joined' | 'owns'>;
@@ -25,6 +28,8 @@ interface SharedCrawlParts {
   readonly routing: Pick<Routing, 'route'>;
   /** Why a URL is not queued; null: it is queued. */
   readonly admit: (item: UrlItem) => SkipReason | null;
+  /** Null: the text is not the canonical form of a URL. */
+  readonly hostOf: (url: string) => Host | null;
   /** This agent has nothing to do, to send or to wait for. */
   readonly isIdle: () => boolean;
   /** Ends the idle period of this agent. */
@@ -70,10 +75,18 @@ export class SharedCrawl implements Part {
     return visits.waiting().filter((host) => view.owns(host) && store.hasUrlFor(host));
   }
 
-  /** What the config of this network refuses stays unknown here, and returns to the giver. */
+  /**
+   * What the config of this network refuses stays unknown here, and returns to the giver. Other
+   * programs can write to Redis, and members refuse messages with a URL that is not canonical.
+   */
   #accept(urls: readonly UrlItem[]): void {
-    const { routing, admit } = this.#p;
-    routing.route(urls.filter((item) => admit(item) === null));
+    const { routing, admit, hostOf } = this.#p;
+    const isSound = (url: string) => url.length <= GIFT_URL_CHARS_MAX && hostOf(url) !== null;
+    const sound = urls.flatMap(({ referrer, ...item }) => {
+      if (!isSound(item.url) || admit(item) !== null) return [];
+      return [referrer !== undefined && isSound(referrer) ? { ...item, referrer } : item];
+    });
+    routing.route(sound);
   }
 
   mayGoOn(host: Host, now: Instant): boolean {

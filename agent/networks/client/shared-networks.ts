@@ -39,6 +39,8 @@ export interface SharedNetworksParts extends NetworkParts {
   /** False: the URL was given up here meanwhile. */
   readonly decide: (identity: string, verdict: Verdict) => boolean;
   readonly hostOf: (identity: string) => Host | null;
+  /** There is a connection to the Redis of the network. */
+  readonly isConnected: (network: string) => boolean;
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
 }
 
@@ -85,8 +87,7 @@ export class SharedNetworks implements Networks {
         accept: (urls) => this.#calls?.accept(urls),
       },
       onError: (error) => {
-        this.#failures.record(error, this.#now);
-        parts.onError(error);
+        if (this.#failures.record(error, this.#now)) parts.onError(error);
       },
       isCentreWanted: () => this.#isCentreWanted,
       isDone: () => this.#calls?.isDone() ?? false,
@@ -165,6 +166,9 @@ export class SharedNetworks implements Networks {
   }
 
   failures(now: Instant): readonly RedisFailure[] {
+    for (const network of this.#p.settings.networks) {
+      if (!this.#p.isConnected(network)) this.#failures.prolong(network, now);
+    }
     return this.#failures.current(now);
   }
 

@@ -12,8 +12,8 @@ const opening = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function read(lease)
   local r = redis.call('HMGET', lease, 'holder', 'until', 'next', 'wait', 'ms', 'delay')
-  local ends = math.min(tonumber(r[2] or 0), now + tonumber(r[5] or 0))
-  return r[1], ends, math.min(tonumber(r[3] or 0), now + tonumber(r[4] or 0)), tonumber(r[6] or 0)
+  local function at(k) return tonumber(r[k] or 0) or 0 end
+  return r[1], math.min(at(2), now + at(5)), math.min(at(3), now + at(4)), at(6)
 end
 `;
 
@@ -42,7 +42,7 @@ for k = 1, #KEYS, 2 do
   if not isHeld then
     for _, other in ipairs(redis.call('LRANGE', queue, 0, -1)) do
       if other == network then break end
-      local asked = tonumber(redis.call('HGET', lease, 'asked:' .. other) or 0)
+      local asked = tonumber(redis.call('HGET', lease, 'asked:' .. other) or 0) or 0
       if asked <= now and now - asked <= leaseMs then
         isFirst = false
         break

@@ -32,6 +32,9 @@ export class NetworkFailure extends Error {
   }
 }
 
+/** The cause if a key has another type than the command needs. */
+export const wrongType = 'a key of the crawl was written by another program, and is deleted';
+
 /** What an error reply of Redis begins with, and what it means. */
 const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cause: string])[] = [
   ['WRONGPASS', 'refused', 'the password or the user is wrong'],
@@ -39,7 +42,8 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
   ['ERR AUTH', 'refused', 'it has no password, but one was given'],
   ['ERR Client sent AUTH', 'refused', 'it has no password, but one was given'],
   ['NOAUTH', 'refused', 'it requires a password'],
-  ['NOPERM', 'refused', 'the ACL of the user forbids a command'],
+  ['NOPERM', 'refused', 'the ACL of the user lacks a right that docs/NETWORKS.md lists'],
+  ['ERR unknown command', 'refused', 'a command that networks need is renamed or missing there'],
   ['ERR DB index', 'refused', 'the database number of its URL does not exist'],
   ['READONLY', 'unreachable', 'it has become a read-only replica'],
   ['LOADING', 'unreachable', 'it is still loading its file'],
@@ -51,22 +55,27 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
   ['TRYAGAIN', 'failed', 'its cluster is moving the keys to another node'],
   ['OOM', 'failed', 'its memory is full; raise maxmemory'],
   ['MISCONF', 'failed', 'it accepts no writes because it cannot save its file'],
+  ['WRONGTYPE', 'failed', wrongType],
   ['BUSY', 'failed', 'it is busy with a script'],
 ];
 
 /** Characters of an error reply that are shown. */
 const shownLengthMax = 200;
 
+/** Error replies that name the command or the key. */
+const tellingReplies = ['NOPERM', 'ERR unknown command'];
+
 /** @param variable - the environment variable of the password, for the remedy */
 export function failureOfReply(place: RedisPlace, text: string, variable: string): NetworkFailure {
   const known = replies.find(([prefix]) => text.startsWith(prefix));
-  if (known === undefined) {
-    return new NetworkFailure(place, 'failed', `answered ${shown(text)}`);
-  }
+  // The arguments, which Redis repeats for an unknown command, may be those of AUTH.
+  const told = shown(text.split(/,? with args\b/, 1)[0]!);
+  if (known === undefined) return new NetworkFailure(place, 'failed', `answered ${told}`);
   const [prefix, code, cause] = known;
   const isSecret = cause.includes('password');
   const remedy = isSecret ? `; set ${variable} or ${variable}_FILE` : '';
-  return new NetworkFailure(place, code, `${cause}${remedy} (${prefix})`);
+  const reply = tellingReplies.includes(prefix) ? told : prefix;
+  return new NetworkFailure(place, code, `${cause}${remedy} (${reply})`);
 }
 
 /** What an unknown server wrote must not break a line of the log. */

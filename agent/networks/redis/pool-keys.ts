@@ -26,6 +26,8 @@ export function shardOf(digest: Digest): number {
 /** The keys of one network. */
 export class PoolKeys {
   readonly urlPool: string;
+  /** The ids in URL_pool by frame number. */
+  readonly submitted: string;
   readonly localReducePool: string;
   readonly distReducePool: string;
   readonly inbox: string;
@@ -49,6 +51,7 @@ export class PoolKeys {
     this.#run = run;
     this.server = `${this.#prefix}:server`;
     this.urlPool = this.#key('URL_pool');
+    this.submitted = this.#key('submitted');
     this.localReducePool = this.#key('local_reduce_pool');
     this.distReducePool = this.#key('dist_reduce_pool');
     this.inbox = this.#key('inbox');
@@ -93,6 +96,18 @@ export class PoolKeys {
     this.#ofRun.push(key);
     return key;
   }
+}
+
+const types: Readonly<Record<string, string>> = {
+  ...{ URL_pool: 'stream', inbox: 'stream', task_pool: 'stream', gifts: 'stream' },
+  ...{ submitted: 'hash', local_reduce_pool: 'hash', dist_reduce_pool: 'hash', lease: 'hash' },
+  ...{ finish_URL: 'set', task_URL: 'set', doubted: 'set', filled_by: 'set', queue: 'list' },
+};
+
+/** @returns the type that TYPE of Redis gives */
+export function typeOfKey(key: string): string {
+  const [first = '', second = ''] = key.slice(key.indexOf('}:') + 2).split(':');
+  return types[first] ?? types[second] ?? 'string';
 }
 
 function hex(shard: number): string {

@@ -44,8 +44,8 @@ return {submitted, inbox}`,
 );
 
 /**
- * KEYS: centre local_reduce_pool dist_reduce_pool mark URL_pool SHARDS. It ends the rest, and removes
- * the entry. ARGV: token ttl number frame isFirst isLast marks id DIGESTS. `marks` are those of the
+ * KEYS: centre local_reduce_pool dist_reduce_pool mark URL_pool submitted SHARDS. It ends the rest,
+ * and removes the entry. ARGV: token ttl number frame isFirst isLast marks id DIGESTS. `marks` are those of the
  * parts before; until the last part local_reduce_pool has the marks so far, which a repetition finds.
  * The frame's JSON ends with empty marks, to which those of all parts are added.
  */
@@ -56,6 +56,7 @@ if ARGV[5] == '1' then
   local kept = redis.call('HGET', KEYS[3], ARGV[3])
   if kept then
     redis.call('XDEL', KEYS[5], ARGV[8])
+    redis.call('HDEL', KEYS[6], ARGV[3])
     return kept
   end
 end
@@ -68,8 +69,8 @@ local found = string.sub(known, #ARGV[7] + 1, #ARGV[7] + count)
 if #found < count then
   local marks = {}
   for i = 9, #ARGV, 2 do
-    local finish = KEYS[6 + 2 * ARGV[i + 1]]
-    local task = KEYS[7 + 2 * ARGV[i + 1]]
+    local finish = KEYS[7 + 2 * ARGV[i + 1]]
+    local task = KEYS[8 + 2 * ARGV[i + 1]]
     if redis.call('SISMEMBER', finish, ARGV[i]) == 1 then
       marks[#marks + 1] = 'f'
     elseif redis.call('SADD', task, ARGV[i]) == 1 then
@@ -79,7 +80,7 @@ if #found < count then
     end
   end
   found = table.concat(marks)
-  for k = 6, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
+  for k = 7, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[2]) end
   if ARGV[6] ~= '1' then
     redis.call('HSET', KEYS[2], ARGV[3], ARGV[7] .. found)
     redis.call('PEXPIRE', KEYS[2], ARGV[2])
@@ -90,6 +91,7 @@ if ARGV[6] == '1' then
   redis.call('HSET', KEYS[3], ARGV[3], string.sub(ARGV[4], 1, -3) .. ARGV[7] .. found .. '"}')
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
   redis.call('XDEL', KEYS[5], ARGV[8])
+  redis.call('HDEL', KEYS[6], ARGV[3])
 end
 return found`,
 );
@@ -177,6 +179,31 @@ return 1`,
 export const release = script(
   'release',
   `for i = 1, #ARGV, 2 do redis.call('SREM', KEYS[2 + 2 * ARGV[i + 1]], ARGV[i]) end
+return 1`,
+);
+
+/**
+ * KEYS: URL_pool submitted dist_reduce_pool. ARGV: ttl lengthMax number frame. A frame that is sent
+ * again while it waits or is open is not added again.
+ */
+export const submit = script(
+  'submit',
+  `if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 then return 0 end
+local id = redis.call('HGET', KEYS[2], ARGV[3])
+if id and #redis.pcall('XRANGE', KEYS[1], id, id) > 0 then return 0 end
+id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'f', ARGV[4])
+redis.call('HSET', KEYS[2], ARGV[3], id)
+for k = 1, 2 do redis.call('PEXPIRE', KEYS[k], ARGV[1]) end
+return 1`,
+);
+
+/** KEYS: any. ARGV: the type of each. Deletes those of another type. */
+export const repair = script(
+  'repair',
+  `for k = 1, #KEYS do
+  local found = redis.call('TYPE', KEYS[k]).ok
+  if found ~= 'none' and found ~= ARGV[k] then redis.call('UNLINK', KEYS[k]) end
+end
 return 1`,
 );
 

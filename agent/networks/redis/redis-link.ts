@@ -343,8 +343,11 @@ export class RedisLink {
   }
 
   #failureOf(error: unknown): NetworkFailure {
-    const { passwordVariable } = this.#options;
-    if (this.#isReply(error)) return failureOfReply(this.#place, error.message, passwordVariable);
+    const { passwordVariable, password } = this.#options;
+    if (this.#isReply(error)) {
+      const text = password ? error.message.replaceAll(password, '***') : error.message;
+      return failureOfReply(this.#place, text, passwordVariable);
+    }
     return failureOfConnection(this.#place, error, this.#scheme);
   }
 }

@@ -27,7 +27,8 @@ import {
   verdictText,
 } from './frame-codec.ts';
 import * as leases from './lease-scripts.ts';
-import { isDigest, PoolKeys, shardOf, shardsMax } from './pool-keys.ts';
+import { NetworkFailure, wrongType } from './network-failure.ts';
+import { isDigest, PoolKeys, shardOf, shardsMax, typeOfKey } from './pool-keys.ts';
 import * as scripts from './pool-scripts.ts';
 import { RedisLink } from './redis-link.ts';
 import { redisPassword } from './redis-password.ts';
@@ -127,21 +128,24 @@ export class RedisPools implements Pools {
   }
 
   async submit(frame: Frame): Promise<void> {
-    await this.#append(this.#keys.urlPool, frame);
+    const { urlPool, submitted, distReducePool } = this.#keys;
+    const args = [unusedMsMax, streamLengthMax, frame.number, checkedText(frame)];
+    await this.#run(scripts.submit, [urlPool, submitted, distReducePool], args);
   }
 
   async ask(frame: Frame): Promise<void> {
-    await this.#append(this.#keys.inbox, frame);
+    const args = [unusedMsMax, streamLengthMax, checkedText(frame)];
+    await this.#run(scripts.append, [this.#keys.inbox], args);
   }
 
   async take(submittedMax: number, inboxMax: number) {
     const { urlPool, inbox } = this.#keys;
     const counts = [submittedMax === 0 ? 0 : bounded(submittedMax), bounded(inboxMax)];
-    const reply = await this.link.run(scripts.take, [urlPool, inbox], counts);
+    const reply = await this.#run(scripts.take, [urlPool, inbox], counts);
     const [submitted, received] = (reply as [string, string[]][][]).map(entriesOf);
     // Nobody could claim these.
     const wrong = submitted!.flatMap(({ id, frame }) => (frame === null ? [id] : []));
-    if (wrong.length > 0) await this.link.call(['XDEL', urlPool, ...wrong]);
+    if (wrong.length > 0) await this.#call(['XDEL', urlPool, ...wrong]);
     return {
       submitted: submitted!.filter((entry): entry is Entry => entry.frame !== null),
       inbox: received!.flatMap(({ frame }) => (frame === null ? [] : [frame])),
@@ -150,13 +154,13 @@ export class RedisPools implements Pools {
 
   async claim(token: string, { id, frame }: Entry): Promise<string | null> {
     assert(frame.digests.length > 0 && streamId.test(id));
-    const { centre, localReducePool, distReducePool, mark, urlPool } = this.#keys;
+    const { centre, localReducePool, distReducePool, mark, urlPool, submitted } = this.#keys;
     const parts = this.#partsOf(frame.digests);
     let marks = '';
     for (const [k, part] of parts.entries()) {
-      const reply = await this.link.run(
+      const reply = await this.#run(
         scripts.claim,
-        [centre, localReducePool, distReducePool, mark, urlPool, ...part.keys],
+        [centre, localReducePool, distReducePool, mark, urlPool, submitted, ...part.keys],
         [
           ...[token, unusedMsMax, frame.number, frameText({ ...frame, marks: '' })],
           ...[k === 0 ? 1 : 0, k === parts.length - 1 ? 1 : 0, marks, id, ...part.args],
@@ -182,7 +186,7 @@ export class RedisPools implements Pools {
     for (const [k, part] of parts.entries()) {
       // The verdict last: if this is broken off, the frame is still open.
       const text = k === parts.length - 1 ? verdictText(verdict) : '';
-      const reply = await this.link.run(
+      const reply = await this.#run(
         scripts.settle,
         [centre, distReducePool, this.#keys.taskPool(origin), ...part.keys],
         [token, unusedMsMax, verdict.number, text, streamLengthMax, ...part.args],
@@ -197,11 +201,11 @@ export class RedisPools implements Pools {
     const pool = this.#keys.distReducePool;
     let cursor = '0';
     do {
-      const reply = await this.link.call(['HSCAN', pool, cursor, 'COUNT', String(scanCount)]);
+      const reply = await this.#call(['HSCAN', pool, cursor, 'COUNT', String(scanCount)]);
       const [next, fields] = reply as [string, string[]];
       for (let k = 0; k + 1 < fields.length; k += 2) {
         const frame = readFrame(fields[k + 1]!);
-        if (frame === null) await this.link.call(['HDEL', pool, fields[k]!]);
+        if (frame === null) await this.#call(['HDEL', pool, fields[k]!]);
         else found.set(frame.number, frame);
       }
       cursor = next;
@@ -211,7 +215,7 @@ export class RedisPools implements Pools {
 
   async verdicts(agent: string, after: string, max: number) {
     assert(after === '' || after === '0' || streamId.test(after));
-    const reply = await this.link.run(
+    const reply = await this.#run(
       scripts.verdicts,
       [this.#keys.taskPool(agent)],
       [after === '0' ? '' : after, bounded(max)],
@@ -225,35 +229,35 @@ export class RedisPools implements Pools {
   async finish(digests: readonly Digest[]): Promise<void> {
     await this.#touch();
     for (const { keys, args } of this.#partsOf(digests)) {
-      await this.link.run(scripts.finish, keys, [unusedMsMax, ...args]);
+      await this.#run(scripts.finish, keys, [unusedMsMax, ...args]);
     }
   }
 
   async release(digests: readonly Digest[]): Promise<void> {
     for (const { keys, args } of this.#partsOf(digests)) {
-      await this.link.run(scripts.release, keys, args);
+      await this.#run(scripts.release, keys, args);
     }
   }
 
   async hold(digests: readonly Digest[]): Promise<void> {
     await this.#touch();
     for (const { keys, args } of this.#partsOf(digests)) {
-      await this.link.run(scripts.hold, keys, [unusedMsMax, ...args]);
+      await this.#run(scripts.hold, keys, [unusedMsMax, ...args]);
     }
   }
 
   async doubt(identities: readonly string[]): Promise<void> {
     const args = [unusedMsMax, doubtedMax, ...identities];
-    await this.link.run(scripts.doubt, [this.#keys.doubted], args);
+    await this.#run(scripts.doubt, [this.#keys.doubted], args);
   }
 
   async doubted(max: number): Promise<readonly string[]> {
     const count = String(bounded(max));
-    return (await this.link.call(['SRANDMEMBER', this.#keys.doubted, count])) as string[];
+    return (await this.#call(['SRANDMEMBER', this.#keys.doubted, count])) as string[];
   }
 
   async examined(identities: readonly string[]): Promise<void> {
-    await this.link.call(['SREM', this.#keys.doubted, ...identities]);
+    await this.#call(['SREM', this.#keys.doubted, ...identities]);
   }
 
   async marksOf(digests: readonly Digest[]): Promise<string | null> {
@@ -261,7 +265,7 @@ export class RedisPools implements Pools {
     let marks = '';
     for (const { keys, args } of this.#partsOf(digests)) {
       const { filled, mark } = this.#keys;
-      const reply = await this.link.run(scripts.marks, [filled, mark, ...keys], args);
+      const reply = await this.#run(scripts.marks, [filled, mark, ...keys], args);
       if (reply === null) return null;
       marks += String(reply);
     }
@@ -270,33 +274,33 @@ export class RedisPools implements Pools {
 
   async lead(token: string, leaseMs: number): Promise<boolean> {
     await this.#touch();
-    return (await this.link.run(scripts.lead, [this.#keys.centre], [token, leaseMs])) === 1;
+    return (await this.#run(scripts.lead, [this.#keys.centre], [token, leaseMs])) === 1;
   }
 
   async resign(token: string): Promise<void> {
-    await this.link.run(scripts.resign, [this.#keys.centre], [token]);
+    await this.#run(scripts.resign, [this.#keys.centre], [token]);
   }
 
   async presence() {
     const { centre, mark } = this.#keys;
-    const [token, found] = (await this.link.call(['MGET', centre, mark])) as (string | null)[];
+    const [token, found] = (await this.#call(['MGET', centre, mark])) as (string | null)[];
     return { hasCentre: token !== null, mark: found ?? '' };
   }
 
   async mark(before: string, after: string): Promise<string> {
     const args = [before, after, unusedMsMax];
     const { mark, gifts } = this.#keys;
-    return String(await this.link.run(scripts.mark, [mark, gifts], args));
+    return String(await this.#run(scripts.mark, [mark, gifts], args));
   }
 
   async give(urls: readonly GivenUrl[], mark: string): Promise<void> {
     const args = [mark, unusedMsMax, giftsLengthMax, JSON.stringify(urls)];
-    await this.link.run(scripts.give, [this.#keys.mark, this.#keys.gifts], args);
+    await this.#run(scripts.give, [this.#keys.mark, this.#keys.gifts], args);
   }
 
   async gifts(max: number) {
     const count = String(bounded(max));
-    const reply = await this.link.call(['XRANGE', this.#keys.gifts, '-', '+', 'COUNT', count]);
+    const reply = await this.#call(['XRANGE', this.#keys.gifts, '-', '+', 'COUNT', count]);
     return (reply as [string, string[]][]).map(([id, fields]) => {
       return { id, urls: readGift(fields[1] ?? '') };
     });
@@ -305,26 +309,26 @@ export class RedisPools implements Pools {
   async received(ids: readonly string[], mark: string): Promise<void> {
     assert(ids.every((id) => streamId.test(id)));
     const args = [mark, unusedMsMax, ...ids];
-    await this.link.run(scripts.received, [this.#keys.mark, this.#keys.gifts], args);
+    await this.#run(scripts.received, [this.#keys.mark, this.#keys.gifts], args);
   }
 
   async filledBy(): Promise<readonly string[] | null> {
     if (await this.#isFilled()) return null;
-    return (await this.link.call(['SMEMBERS', this.#keys.filledBy])) as string[];
+    return (await this.#call(['SMEMBERS', this.#keys.filledBy])) as string[];
   }
 
   async addFilled(agent: string): Promise<void> {
-    await this.link.run(scripts.addTo, [this.#keys.filledBy], [agent, filledMsMax]);
+    await this.#run(scripts.addTo, [this.#keys.filledBy], [agent, filledMsMax]);
   }
 
   async #isFilled(): Promise<boolean> {
-    return (await this.link.call(['EXISTS', this.#keys.filled])) === 1;
+    return (await this.#call(['EXISTS', this.#keys.filled])) === 1;
   }
 
   async setFilled(): Promise<void> {
     this.#touchedAt = null;
     await this.#touch();
-    await this.link.call(['SET', this.#keys.filled, '1', 'PX', String(filledMsMax)]);
+    await this.#call(['SET', this.#keys.filled, '1', 'PX', String(filledMsMax)]);
   }
 
   async acquire(
@@ -339,7 +343,7 @@ export class RedisPools implements Pools {
       const keys = this.#leaseKeys(part.map(({ host }) => host));
       const delays = part.map(({ delayMs }) => Math.max(0, Math.ceil(delayMs)));
       const args = [network, leaseMs, keyMs, grant, ...delays];
-      const reply = await this.link.run(leases.acquire, keys, args);
+      const reply = await this.#run(leases.acquire, keys, args);
       for (const [k, wait] of (reply as number[]).entries()) {
         grants.push({ host: part[k]!.host, waitMs: wait < 0 ? null : wait });
       }
@@ -354,7 +358,27 @@ export class RedisPools implements Pools {
         Math.max(0, Math.ceil(delayMs)),
         grant,
       ]);
-      await this.link.run(leases.releaseHosts, keys, [network, leaseKeyMsMin, ...releases]);
+      await this.#run(leases.releaseHosts, keys, [network, leaseKeyMsMin, ...releases]);
+    }
+  }
+
+  #run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]) {
+    return this.#repairing(keys, this.link.run(script, keys, args));
+  }
+
+  /** @param args - a command whose first argument is a key */
+  #call(args: readonly string[]): Promise<unknown> {
+    return this.#repairing(args.slice(1, 2), this.link.call(args));
+  }
+
+  /** After an error that would come again with each repetition, deletes keys of a wrong type. */
+  async #repairing<T>(keys: readonly string[], work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      const isOdd = error instanceof NetworkFailure && error.message.includes(wrongType);
+      if (isOdd) await this.link.run(scripts.repair, keys, keys.map(typeOfKey));
+      throw error;
     }
   }
 
@@ -363,19 +387,13 @@ export class RedisPools implements Pools {
     this.link.close();
   }
 
-  async #append(stream: string, frame: Frame): Promise<void> {
-    assert(frame.digests.length <= frameDigestsMax && frame.digests.every(isDigest));
-    const args = [unusedMsMax, streamLengthMax, frameText(frame)];
-    await this.link.run(scripts.append, [stream], args);
-  }
-
   /** All shards live as long as the crawl is used, also those that rarely change. */
   async #touch(): Promise<void> {
     const now = monotonicMs();
     if (this.#touchedAt !== null && now - this.#touchedAt < touchMs) return;
     const { filled, server } = this.#keys;
     const keys = Array.from({ length: shardsMax }, (_, shard) => this.#shardKeys(shard)).flat();
-    await this.link.run(scripts.touch, [filled, server, ...keys], [filledMsMax, unusedMsMax]);
+    await this.#run(scripts.touch, [filled, server, ...keys], [filledMsMax, unusedMsMax]);
     this.#touchedAt = now;
   }
 
@@ -401,6 +419,11 @@ export class RedisPools implements Pools {
       return { keys: [...places.keys()].flatMap((shard) => this.#shardKeys(shard)), args };
     });
   }
+}
+
+function checkedText(frame: Frame): string {
+  assert(frame.digests.length <= frameDigestsMax && frame.digests.every(isDigest));
+  return frameText(frame);
 }
 
 /** `frame` is null if the entry is no frame. */

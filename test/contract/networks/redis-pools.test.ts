@@ -20,6 +20,11 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     return pools;
   };
 
+  const keyOf = async (pools: RedisPools, name: string) =>
+    (await keysOf(pools)).find((key) => {
+      return key.includes(`crawl%20${crawls}/berlin}`) && key.endsWith(`:${name}`);
+    })!;
+
   test('a submitted frame is taken until it is claimed, oldest first', async () => {
     const pools = await newPools();
     await pools.lead('t', 60_000);
@@ -48,6 +53,62 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal((await pools.openFrames()).length, 3);
   });
 
+  test('a frame that is sent again while it waits or is open is not added again', async () => {
+    const pools = await newPools();
+    await pools.lead('t', 60_000);
+    const [first, second] = [1, 2].map((n) => frameOf(`berlin/a1.7/${n}`, digests(2, `s${n}`)));
+    for (const frame of [first!, second!, first!, second!]) await pools.submit(frame);
+    const { submitted } = await pools.take(10, 10);
+    assert.deepEqual(
+      submitted.map(({ frame }) => frame),
+      [first, second],
+    );
+    await pools.claim('t', submitted[0]!);
+    for (const frame of [first!, second!]) await pools.submit(frame);
+    assert.deepEqual((await pools.take(10, 10)).submitted, submitted.slice(1));
+    // The stream was lost, for example because it was at its maximum length.
+    await pools.link.call(['DEL', await keyOf(pools, 'URL_pool')]);
+    await pools.submit(second!);
+    assert.equal((await pools.take(10, 10)).submitted.length, 1);
+  });
+
+  test('keys of a wrong type are deleted, so the next attempt succeeds', async () => {
+    const pools = await newPools();
+    const prefix = (await keyOf(pools, 'server')).slice(0, -'server'.length);
+    const run = pools.link.serverRun;
+    const frame = frameOf('n', digests(1));
+    const verdict = { number: 'n', owners: [''], finals: '0', isPartial: false };
+    const ask = [{ host: 'h', delayMs: 5 }];
+    const operations: Record<string, () => Promise<unknown>> = {
+      [`${run}:URL_pool`]: () => pools.submit(frame),
+      [`${run}:submitted`]: () => pools.submit(frame),
+      [`${run}:inbox`]: () => pools.ask(frame),
+      'task_pool:a1': () => pools.verdicts('a1', '0', 9),
+      [`${run}:dist_reduce_pool`]: () => pools.openFrames(),
+      [`${run}:gifts`]: () => pools.gifts(9),
+      [`${run}:doubted`]: () => pools.doubted(9),
+      [`${run}:filled_by`]: () => pools.addFilled('a1'),
+      [`${run}:task_URL:00`]: () => pools.hold([`AA${'A'.repeat(19)}A`]),
+      'finish_URL:00': () => pools.finish([`AA${'A'.repeat(19)}A`]),
+      'lease:h': () => pools.acquire('berlin', ask, 5000, 'g'),
+      'queue:h': async () => {
+        await pools.acquire('paris', ask, 5000, 'g');
+        await pools.acquire('berlin', ask, 5000, 'g');
+      },
+    };
+    await pools.lead('t', 60_000);
+    for (const [key, operation] of Object.entries(operations)) {
+      await pools.link.call(['DEL', `${prefix}${key}`]);
+      await pools.link.call(
+        key.includes('lease') ? ['LPUSH', `${prefix}${key}`, 'x'] : ['SET', `${prefix}${key}`, 'x'],
+      );
+      const said = /a key of the crawl was written by another program, and is deleted/;
+      await assert.rejects(operation(), said, key);
+      await operation();
+    }
+    assert.equal(await pools.settle('t', 'a1', verdict, []), true);
+  });
+
   test('questions and answers are taken from the inbox once, in order', async () => {
     const pools = await newPools();
     const list = digests(3);
@@ -63,9 +124,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
   test('entries that are no frames are deleted, and do not keep back the others', async () => {
     const pools = await newPools();
     await pools.submit(frameOf('n', digests(1)));
-    const stream = (await keysOf(pools)).find(
-      (key) => key.includes(`${crawls}/berlin}`) && key.endsWith('URL_pool'),
-    )!;
+    const stream = await keyOf(pools, 'URL_pool');
     const good = JSON.stringify(frameOf('m', digests(1)));
     for (const wrong of [
       '',

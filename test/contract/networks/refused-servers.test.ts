@@ -10,7 +10,14 @@ import { promisify } from 'node:util';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
 import { freePort } from '../../../bench/ports.ts';
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from '../fetch/test-certificates.ts';
-import { connected, opened, type PoolsChoice } from './networks-stage.ts';
+import {
+  connected,
+  digests,
+  frameOf,
+  opened,
+  type PoolsChoice,
+  verdictOf,
+} from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 const run = promisify(execFile);
@@ -154,7 +161,48 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
     const said = await refusal({ url: url.replace('crawler@', ''), environment }, 'refused');
     assert.match(said, /it has no password, but one was given/);
     const { ready } = await opened({ url, environment });
-    await assert.rejects(ready, /the ACL of the user forbids a command \(NOPERM\)/);
+    const lacks = /the ACL of the user lacks a right that docs\/NETWORKS.md lists \("NOPERM .*info/;
+    await assert.rejects(ready, lacks);
+  });
+
+  test('a server without AUTH is named without the password that it repeats', async () => {
+    const server = await RedisProcess.start('--rename-command', 'AUTH', '');
+    const url = server.url().replace('//', '//crawler@');
+    const said = await refusal({ url, environment });
+    assert.match(said, /is renamed or missing there \("ERR unknown command 'AUTH'"\)/);
+  });
+
+  test('the documented rights of a user suffice', async () => {
+    const docs = fs.readFileSync(new URL('../../../docs/NETWORKS.md', import.meta.url), 'utf8');
+    const [, rights = ''] = /^ACL SETUSER crawler on >PASSWORD (.+)$/m.exec(docs) ?? [];
+    const user = ['--user', 'crawler', 'on', `>${secret}`, ...rights.split(' ')];
+    const server = await RedisProcess.start(...user);
+    const url = server.url().replace('//', '//crawler@');
+    const pools = await connected({ url, environment });
+    await pools.setFilled();
+    assert.equal(await pools.lead('t', 60_000), true);
+    const frame = frameOf('n', digests(3));
+    await pools.submit(frame);
+    await pools.ask({ ...frame, flag: 2 });
+    for (const entry of (await pools.take(9, 9)).submitted) await pools.claim('t', entry);
+    assert.equal((await pools.openFrames()).length, 1);
+    await pools.settle('t', 'a1', verdictOf('n', 3), digests(1));
+    assert.equal((await pools.verdicts('a1', '0', 9)).length, 1);
+    await pools.finish(digests(2));
+    assert.equal((await pools.marksOf(digests(3)))?.length, 3);
+    await pools.release(digests(3));
+    await pools.hold(digests(3));
+    await pools.doubt(['http://a/']);
+    await pools.examined(await pools.doubted(9));
+    await pools.acquire('berlin', [{ host: 'h', delayMs: 5 }], 5000, 'g');
+    await pools.releaseHosts('berlin', [{ host: 'h', delayMs: 5, grant: 'g' }]);
+    await pools.mark('', 'work');
+    await pools.give([{ url: 'http://a/', depth: 0 }], 'work gift');
+    for (const { id } of await pools.gifts(9)) await pools.received([id], 'work');
+    await pools.addFilled('a1');
+    await pools.filledBy();
+    await pools.presence();
+    await pools.resign('t');
   });
 
   test('a server that evicts keys is refused, with the remedy', async () => {

@@ -118,7 +118,12 @@ export class RedisModel {
 
   #frames(own: () => NetworkData, id: () => string) {
     return {
-      submit: (frame: Frame) => void own().submitted.push({ id: id(), frame }),
+      submit: (frame: Frame) => {
+        const { submitted, frames } = own();
+        const isSame = (entry: Entry) => entry.frame.number === frame.number;
+        if (frames.has(frame.number) || submitted.some(isSame)) return;
+        submitted.push({ id: id(), frame });
+      },
       ask: (frame: Frame) => void own().inbox.push(frame),
       take: (submittedMax: number, inboxMax: number) => {
         const { submitted, inbox } = own();

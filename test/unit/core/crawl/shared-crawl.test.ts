@@ -16,6 +16,7 @@ const parts = {
   directives: { paused: false },
   routing: { route: () => ({ outboxIds: new Set<number>(), hosts: new Map<string, number>() }) },
   admit: () => null,
+  hostOf: (url: string) => (/^http:\/\/([a-z]+)\//.exec(url) ?? [])[1] ?? null,
   isIdle: () => false,
   activity() {},
   isCrawling: () => true,
@@ -97,5 +98,11 @@ test('networks: of a gift, what the config refuses stays unknown', () => {
   });
   const good = { url: 'http://a/', depth: 3 };
   calls.accept([good, { url: 'http://b/', depth: 4 }]);
-  assert.deepEqual(routed, [good]);
+  assert.deepEqual(routed.splice(0), [good]);
+  const long = `http://a/${'x'.repeat(8000)}`;
+  const found = { ...good, referrer: 'http://b/' };
+  calls.accept([found, { ...good, url: 'HTTP://a/' }, { ...good, url: long }]);
+  assert.deepEqual(routed.splice(0), [found]);
+  calls.accept([long, 'mailto:x'].map((referrer) => ({ ...good, referrer })));
+  assert.deepEqual(routed, [good, good]);
 });

@@ -71,7 +71,7 @@ test('redis pools: a script has at most 1000 digests, and each names its shard',
     [() => pools.release(digests), 0, 0],
     [() => pools.hold(digests), 0, 1],
     [() => pools.marksOf(digests), 2, 0],
-    [() => pools.claim('t', { id: '1-1', frame }), 5, 8],
+    [() => pools.claim('t', { id: '1-1', frame }), 6, 8],
     [() => pools.settle('t', 'a1', verdict, digests), 3, 5],
   ] as const) {
     sent.length = 0;
