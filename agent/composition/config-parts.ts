@@ -62,6 +62,11 @@ export function settingsOf(parts: {
   };
 }
 
+/** What a state file must belong to so that the agent may use it. */
+export function claimsOf({ name, dedup }: Config, agent: string) {
+  return { crawl: name, network: dedup.mode === 'none' ? null : dedup.network, agent };
+}
+
 /** Seeds and sitemaps as URLs to route. They all parse, since the config was validated. */
 export function seedsOf(config: Config): UrlItem[] {
   const sitemaps = itemsOf(config, config.sitemaps);

@@ -7,6 +7,7 @@ import type { AgentEntry, Config } from '../../config/config.ts';
 import { judgeClock } from '../monitor/start-clock.ts';
 import { wallMs } from '../runtime/clock.ts';
 import { openState } from '../storage/file/database.ts';
+import { claimsOf } from './config-parts.ts';
 import { type CreateFetcher, loadClient } from './fetching.ts';
 import { connectNetworks, type NetworkConnections } from './network-parts.ts';
 
@@ -45,9 +46,7 @@ export async function prepare(config: Config, id: string, log: Logger): Promise<
   const quarantineAt = backups > 0 && agents.length + contacts.length > 1 ? wallMs() : undefined;
   const state = openState({
     directory,
-    crawl: config.name,
-    network: config.dedup.network,
-    agent: id,
+    ...claimsOf(config, id),
     quarantineAt,
   });
   if (!state.ok) {

@@ -6,6 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
+import { claimsOf } from '../../composition/config-parts.ts';
 import { wallMs } from '../../runtime/clock.ts';
 import { markSuspect } from '../../storage/file/database.ts';
 import { foreignState } from '../../storage/file/examination.ts';
@@ -204,11 +205,7 @@ function foreignAmong(config: Config, ids: readonly string[]): string | null {
   for (const id of ids) {
     const file = path.join(config.agent.dataDir, id, 'state.sqlite');
     try {
-      const foreign = foreignState(file, {
-        crawl: config.name,
-        network: config.dedup.network,
-        agent: id,
-      });
+      const foreign = foreignState(file, claimsOf(config, id));
       if (foreign !== null) return foreign;
     } catch {
       // The file cannot be read. Its agent reports that, with the remedy, when it starts.

@@ -5,6 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
+import { claimsOf } from '../../composition/config-parts.ts';
 import { WHOLE_BYTES_MAX } from '../../storage/file/database.ts';
 import { examine, sizeOf } from '../../storage/file/examination.ts';
 import { messageOf } from '../common/exit-code.ts';
@@ -84,11 +85,7 @@ function unsoundness(config: Config, agent: string): string | null {
   if (isLocked(directory)) return null;
   try {
     const whole = sizeOf(file) <= WHOLE_BYTES_MAX;
-    const found = examine(
-      file,
-      { crawl: config.name, network: config.dedup.network, agent },
-      whole,
-    );
+    const found = examine(file, claimsOf(config, agent), whole);
     if (found.kind === 'absent') return `${file} is missing`;
     return found.kind === 'damaged' ? `${file} ${found.why}` : null;
   } catch (error) {

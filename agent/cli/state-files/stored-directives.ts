@@ -5,6 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
+import { claimsOf } from '../../composition/config-parts.ts';
 import {
   Directives,
   isInForce,
@@ -199,7 +200,7 @@ function takeBackLocked(config: Config, target: Target, agents: readonly string[
 
 function openOne(config: Config, agent: string): OpenedState | Failure {
   const directory = path.join(config.agent.dataDir, agent);
-  const state = openState({ directory, crawl: config.name, network: config.dedup.network, agent });
+  const state = openState({ directory, ...claimsOf(config, agent) });
   if (state.ok) {
     const close = () => {
       state.db.close();

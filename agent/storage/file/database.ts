@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } fr
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Connection } from '../encoding/connection.ts';
+import { leaveNetworks } from '../rows/network-urls.ts';
 import { MIGRATIONS, ROWS_MOVE_AT } from '../schema/migrations.ts';
 import { moveRows } from '../schema/move-rows.ts';
 import { type Claims, examine, sizeOf, versionOf } from './examination.ts';
@@ -276,6 +277,7 @@ function prepare(db: Connection, claims: Claims): void {
     for (const key of ['crawl', 'agent', 'network'] as const) {
       const claim = claims[key] ?? null;
       if (claim !== null) save.run(key, claim);
+      else leaveNetworks(db);
     }
   })();
 }

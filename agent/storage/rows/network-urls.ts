@@ -180,6 +180,18 @@ export class NetworkUrls {
   }
 }
 
+/**
+ * The crawl is no longer shared: what would wait for other networks for ever is queued. What they
+ * have fetched stays skipped.
+ */
+export function leaveNetworks(db: Connection): void {
+  const left = db.prepare("DELETE FROM meta WHERE key = 'network'").run().changes;
+  if (left === 0) return;
+  db.exec(`UPDATE urls INDEXED BY undecided SET not_before = 0, reason = NULL
+    WHERE state = 0 AND not_before >= ${ASKING}`);
+  db.exec('DELETE FROM unreported');
+}
+
 const REPORT = 'INSERT OR IGNORE INTO unreported (id) SELECT id FROM urls WHERE';
 /** Ended here, and not because another network has the page. */
 const IS_OWN = "state > 0 AND (reason IS NULL OR reason NOT LIKE 'elsewhere %')";

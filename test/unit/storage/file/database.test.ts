@@ -251,7 +251,6 @@ test('state: refuses a file of another network, which a crawl has begun that is 
     return null;
   };
   assert.equal(openAs('berlin'), null);
-  assert.equal(openAs(), null);
   const why = /belongs to network 'berlin', not 'paris'; restore 'dedup.network: berlin'.* --data/;
   assert.match(openAs('paris') ?? '', why);
 });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
-import type { UrlReport } from '../../../../agent/storage/rows/network-urls.ts';
+import { leaveNetworks, type UrlReport } from '../../../../agent/storage/rows/network-urls.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 const HOST = 'a.test';
@@ -62,6 +62,30 @@ describe('a queued URL of a shared crawl', () => {
     assert.equal(store.hasUrlFor(HOST), true, 'it has returned');
     store.setOwned(HOST, false);
     assert.deepEqual(networks.give(HOST, 'paris', 9), [], 'a copy');
+  });
+
+  it('is queued if the crawl is shared no longer, unless another network has fetched it', () => {
+    const urls = [1, 2, 3].map((n) => `http://${HOST}/${n}`);
+    const { db, store, view, number } = stage({ urls });
+    const elsewhere = { kind: 'elsewhere', network: 'paris' } as const;
+    store.decide(urls[1]!, { ...elsewhere, isFinal: false });
+    store.decide(urls[2]!, { ...elsewhere, isFinal: true });
+    store.enqueue('b.test', { url: 'http://b.test/0', depth: 0 }, 'robots');
+    store.setOwned('b.test', false);
+    store.enqueue('b.test', { url: 'http://b.test/', depth: 0 }, null);
+    store.commit(false);
+    leaveNetworks(db);
+    assert.equal(store.nextUrl(number, 0), null);
+    db.exec("INSERT INTO meta VALUES ('network', 'berlin')");
+    leaveNetworks(db);
+    assert.deepEqual(
+      view('frontier'),
+      urls.slice(0, 2).map((url) => ({ url, state: 'queued', network: null })),
+    );
+    assert.equal(store.nextUrl(number, 0)?.url, urls[0]);
+    store.setOwned('b.test', true);
+    const { number: copied } = store.host('b.test');
+    assert.equal(store.nextUrl(copied, 0)?.url, 'http://b.test/');
   });
 
   it("is wanted unless it was given up, has ended, or is another network's", () => {
