@@ -81,6 +81,14 @@ export function firstDifference(a: string, b: string): Difference | null {
   return found ?? { path: '', a: a.slice(0, shownLengthMax), b: b.slice(0, shownLengthMax) };
 }
 
+/** What all networks that share a crawl must agree on, as JSON. */
+export function sharedSettingsOf({ dedup, urls }: Config): string {
+  const networks = sortedSet(Object.keys(dedup.networks));
+  const dropParameters = sortedSet(urls.dropParameters.map((name) => name.toLowerCase()));
+  const shared = { dedup: { networks, leaseMs: dedup.leaseMs }, urls: { ...urls, dropParameters } };
+  return canonicalJson(shared);
+}
+
 /** @returns a hash of the seeds, the sitemaps, the limits and the scope */
 export function crawlKey(config: Config): string {
   const sitemaps = sortedSet(config.sitemaps);

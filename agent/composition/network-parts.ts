@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
+import { sharedSettingsOf } from '../../config/fingerprint.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
 import type { SharedNetworks } from '../networks/client/shared-networks.ts';
 import type { NetworkFailure } from '../networks/redis/network-failure.ts';
@@ -50,11 +51,22 @@ export async function connectNetworks(
     for (const one of pools.values()) one.close();
   };
   try {
+    const shared = { crawl: name, timeoutMs, settings: sharedSettingsOf(config), environment };
+    const ready = new Map<string, Promise<void>>();
     for (const [other, url] of Object.entries(dedup.networks)) {
-      const options = { crawl: name, network: other, url, timeoutMs, environment };
-      const opened = await openPools(options);
+      const opened = await openPools({ ...shared, network: other, url });
       pools.set(other, opened.pools);
-      if (other === network) await opened.ready.catch(throwIfRefused);
+      ready.set(other, opened.ready);
+    }
+    const begun = ready.get(network)!.then(() => pools.get(network)!.announce(leaseMs));
+    await begun.catch(throwIfRefused);
+    // Of two networks that start at once, one finds the other.
+    for (const [other, isReady] of ready) {
+      const isThere = await isReady.then(
+        () => true,
+        () => false,
+      );
+      if (isThere) await pools.get(other)!.presence().catch(throwIfRefused);
     }
   } catch (error) {
     close();
@@ -67,7 +79,7 @@ export async function connectNetworks(
     new SharedNetworks({
       ...{ settings, agent, token: `${agent}.${inc}`, pools, store: store.networks!, ...more },
       onError: (error) => {
-        if (error instanceof Error && error.name === 'NetworkFailure') log.warn(error.message);
+        if (error instanceof Error && 'network' in error) log.warn(error.message);
         else log.warn({ err: error }, 'sharing the crawl with other networks failed');
       },
       sha256: (text) => hash('sha256', text, 'buffer'),

@@ -42,6 +42,8 @@ export class Centre {
   #ledFrom: Instant | null = null;
   /** When it first had the role. */
   #begunAt: Instant | null = null;
+  /** Since when this agent has been waiting for the role. */
+  #barredSince: Instant | null = null;
   /** The open frames in Redis are in memory. */
   #isLoaded = false;
   #pollMs = POLL_MIN_MS;
@@ -94,6 +96,7 @@ export class Centre {
 
   async #step(now: Instant): Promise<number> {
     if (!this.#p.isWanted()) {
+      this.#barredSince = null;
       this.#drop();
       await this.#own.resign(this.#p.token);
       return RETRY_MS;
@@ -126,12 +129,24 @@ export class Centre {
     const had = this.#leads(now);
     if (!(await this.#own.lead(this.#p.token, leaseMs))) {
       this.#drop();
+      this.#barredSince ??= now;
+      if (elapsedMs(this.#barredSince, now) > 2 * leaseMs) this.#p.onError(this.#isDouble());
       return false;
     }
+    this.#barredSince = null;
     if (!had) this.#drop();
     this.#ledFrom = now;
     this.#begunAt ??= now;
     return true;
+  }
+
+  /** An agent whose hosts move gives the role up, and one that has died loses it after a lease. */
+  #isDouble(): Error {
+    const { network } = this.#p.settings;
+    const message =
+      `network ${network}: an agent that is no member of this cluster is its centre; ` +
+      "give each cluster a 'dedup.network' of its own, or end the other cluster";
+    return Object.assign(new Error(message), { network });
   }
 
   /** The role is lost or given up. What was begun is in Redis. */

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import type { NetworksAudit } from '../../agent/cli/audit/audit-networks.ts';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
-import { start } from './cli-process.ts';
+import { start, untilJoined } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
 
 /** With `wait`, an answer that is only late leads to no page that both fetch. */
@@ -29,6 +29,23 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     });
   });
   const launches = files.map((file) => start(['launch', file]));
+  await untilJoined(files[0]!, 'a1', 'a2');
+  const rome = crawl.scratch.write('rome.json', {
+    ...JSON.parse(fs.readFileSync(files[0]!, 'utf8')),
+    agent: { ...config.agent, dataDir: 'rome' },
+    dedup: {
+      mode: 'redis',
+      network: 'rome',
+      networks: { ...networks, rome: redis.url() },
+      ...times,
+    },
+  });
+  const refused = await start(['launch', rome]).ended;
+  assertCode(refused, 5);
+  assert.match(
+    refused.stderr,
+    /berlin runs with dedup.networks .*rome.*write the same in the confi/,
+  );
   for (const { ended } of launches) assertCode(await ended, 0);
   assertWhole(crawl, 0);
   const counts = Object.keys(networks).map((network) => {

@@ -36,6 +36,7 @@ export class PoolKeys {
   readonly gifts: string;
   readonly doubted: string;
   readonly filled: string;
+  readonly settings: string;
   readonly filledBy: string;
   /** The server process that the network used last. */
   readonly server: string;
@@ -59,6 +60,7 @@ export class PoolKeys {
     this.mark = this.#key('mark');
     this.gifts = this.#key('gifts');
     this.doubted = this.#key('doubted');
+    this.settings = this.#key('settings');
     this.filled = this.#key('filled');
     this.filledBy = this.#key('filled_by');
   }

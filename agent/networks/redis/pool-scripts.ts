@@ -239,7 +239,10 @@ end
 return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
 );
 
-/** KEYS: centre. ARGV: token leaseMs. A clock that was set back does not prolong the role. */
+/**
+ * KEYS: centre settings. ARGV: token leaseMs settings. A clock that was set back does not prolong
+ * the role. The settings are told while there is a centre.
+ */
 export const lead = script(
   'lead',
   `local holder = redis.call('GET', KEYS[1])
@@ -250,13 +253,14 @@ if holder and holder ~= ARGV[1] then
   return 0
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('SET', KEYS[2], ARGV[3], 'PX', 2 * ARGV[2])
 return 1`,
 );
 
-/** KEYS: centre. ARGV: token. */
+/** KEYS: centre settings. ARGV: token. */
 export const resign = script(
   'resign',
-  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]) end
 return 1`,
 );
 

@@ -82,6 +82,11 @@ export class RedisLink {
     return this.#serverRun;
   }
 
+  /** The server answers, and must not be used. */
+  refusal(cause: string): NetworkFailure {
+    return new NetworkFailure(this.#place, 'refused', cause);
+  }
+
   /** Commands sent so far. */
   get commands(): number {
     return this.#commands;

@@ -4,6 +4,7 @@
 // streams have a maximum length, so that a crawl that nobody ends leaves nothing behind.
 
 import assert from 'node:assert/strict';
+import { type Difference, firstDifference } from '../../../config/fingerprint.ts';
 import { parseRedisUrl, passwordVariable } from '../../../config/values/redis-url.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import type {
@@ -40,6 +41,8 @@ export interface PoolsOptions {
   /** Of the network's Redis, without a password. */
   readonly url: string;
   readonly timeoutMs: number;
+  /** What all networks must agree on, as JSON; '' if nothing is compared. */
+  readonly settings?: string;
   /** Where the password is. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -71,7 +74,7 @@ const streamId = /^\d{1,20}-\d{1,20}$/;
 export async function openPools(
   options: PoolsOptions,
 ): Promise<{ readonly pools: RedisPools; readonly ready: Promise<void> }> {
-  const { crawl, network, timeoutMs, environment } = options;
+  const { crawl, network, timeoutMs, environment, settings = '' } = options;
   const url = parseRedisUrl(options.url);
   assert(url !== null && !url.hasPassword, `network ${network}: not a Redis URL`);
   const { host, port, tls, user, database, sentinels } = url;
@@ -97,7 +100,7 @@ export async function openPools(
   const ready = link.connect();
   // The caller may decide not to wait.
   ready.catch(() => {});
-  return { pools: new RedisPools(link, crawl, network), ready };
+  return { pools: new RedisPools(link, crawl, network, settings), ready };
 }
 
 function enterArguments(keys: PoolKeys, run: string): readonly string[] {
@@ -109,10 +112,12 @@ export class RedisPools implements Pools {
   readonly link: RedisLink;
   readonly #crawl: string;
   readonly #network: string;
+  readonly #settings: string;
   #last: { readonly run: string; readonly keys: PoolKeys } | null = null;
   #touchedAt: number | null = null;
 
-  constructor(link: RedisLink, crawl: string, network: string) {
+  constructor(link: RedisLink, crawl: string, network: string, settings = '') {
+    this.#settings = settings;
     this.link = link;
     this.#crawl = crawl;
     this.#network = network;
@@ -274,17 +279,33 @@ export class RedisPools implements Pools {
 
   async lead(token: string, leaseMs: number): Promise<boolean> {
     await this.#touch();
-    return (await this.#run(scripts.lead, [this.#keys.centre], [token, leaseMs])) === 1;
+    const { centre, settings } = this.#keys;
+    const args = [token, leaseMs, this.#settings];
+    return (await this.#run(scripts.lead, [centre, settings], args)) === 1;
+  }
+
+  /** Tells the other networks what this one runs with, until a centre does. */
+  async announce(leaseMs: number): Promise<void> {
+    await this.#call(['SET', this.#keys.settings, this.#settings, 'PX', String(2 * leaseMs)]);
   }
 
   async resign(token: string): Promise<void> {
-    await this.#run(scripts.resign, [this.#keys.centre], [token]);
+    await this.#run(scripts.resign, [this.#keys.centre, this.#keys.settings], [token]);
   }
 
   async presence() {
-    const { centre, mark } = this.#keys;
-    const [token, found] = (await this.#call(['MGET', centre, mark])) as (string | null)[];
+    const { centre, mark, settings } = this.#keys;
+    const reply = await this.#call(['MGET', centre, mark, settings]);
+    const [token, found, theirs] = reply as (string | null)[];
+    this.#compare(theirs || null);
     return { hasCentre: token !== null, mark: found ?? '' };
+  }
+
+  /** @throws a NetworkFailure if the network runs with other settings */
+  #compare(theirs: string | null): void {
+    if (theirs === null || this.#settings === '') return;
+    const found = firstDifference(this.#settings, theirs);
+    if (found !== null) throw this.link.refusal(differenceText(this.#network, found));
   }
 
   async mark(before: string, after: string): Promise<string> {
@@ -424,6 +445,11 @@ export class RedisPools implements Pools {
 function checkedText(frame: Frame): string {
   assert(frame.digests.length <= frameDigestsMax && frame.digests.every(isDigest));
   return frameText(frame);
+}
+
+function differenceText(network: string, { path, a, b }: Difference): string {
+  const remedy = `write the same in the configs of all networks, and restart those that change`;
+  return `${network} runs with ${path} ${b}, this network with ${a}; ${remedy}`;
 }
 
 /** `frame` is null if the entry is no frame. */

@@ -51,6 +51,7 @@ export interface PoolsChoice {
   readonly url: string;
   readonly network?: string;
   readonly crawl?: string;
+  readonly settings?: string;
   readonly timeoutMs?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -63,8 +64,8 @@ export async function connected(choice: PoolsChoice): Promise<RedisPools> {
 }
 
 export async function opened({ network = 'berlin', crawl = 'c', ...rest }: PoolsChoice) {
-  const { timeoutMs = 10_000, environment = {}, url } = rest;
-  const one = await openPools({ crawl, network, url, timeoutMs, environment });
+  const { timeoutMs = 10_000, environment = {} } = rest;
+  const one = await openPools({ ...rest, crawl, network, timeoutMs, environment });
   after(() => one.pools.close());
   return one;
 }

@@ -109,6 +109,25 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal(await pools.settle('t', 'a1', verdict, []), true);
   });
 
+  test('a network that runs with other settings is refused', async () => {
+    const [crawl, url] = [`crawl ${++crawls}`, server.url()];
+    const settings = (leaseMs: number, ...networks: string[]) =>
+      JSON.stringify({ dedup: { networks, leaseMs } });
+    const with2 = settings(6000, 'berlin', 'paris');
+    const berlin = await connected({ url, crawl, settings: with2 });
+    const asked = async (text: string) =>
+      (await connected({ url, crawl, settings: text })).presence();
+    assert.equal((await asked(settings(9000))).hasCentre, false, 'it does not run');
+    await berlin.announce(60_000);
+    await asked(with2);
+    const lease = /berlin runs with dedup.leaseMs 6000, this network with 9000; write the same in/;
+    await assert.rejects(asked(settings(9000, 'berlin', 'paris')), lease);
+    await berlin.lead('t', 60_000);
+    await assert.rejects(asked(settings(6000, 'berlin', 'paris', 'rome')), /dedup.networks/);
+    await berlin.resign('t');
+    await asked(settings(9000));
+  });
+
   test('questions and answers are taken from the inbox once, in order', async () => {
     const pools = await newPools();
     const list = digests(3);
@@ -405,6 +424,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
         'berlin}:doubted',
         'berlin}:filled',
         'berlin}:inbox',
+        'berlin}:settings',
         'berlin}:lease:h',
         'berlin}:queue:h',
         'berlin}:server',

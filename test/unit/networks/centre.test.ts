@@ -17,11 +17,12 @@ function question(number: string, ...digests: string[]): Frame {
 }
 
 /** A centre with the pools of its network and of network b, and what it does there, by time. */
-function subject(marksOfB: () => string | null) {
+function subject(marksOfB: () => string | null, mayLead: () => boolean = () => true) {
   const submitted: Entry[] = [];
   const inbox: Frame[] = [];
   const verdicts: (VerdictFrame & { at: number })[] = [];
   const commands: string[] = [];
+  const errors: string[] = [];
   let mono = 0;
   const answered = async <T>(name: string, result: T) => {
     commands.push(name);
@@ -30,7 +31,7 @@ function subject(marksOfB: () => string | null) {
     return result;
   };
   const own: Partial<Pools> = {
-    lead: async () => true,
+    lead: async () => mayLead(),
     openFrames: async () => [],
     filledBy: async () => null,
     marksOf: (digests) => answered('marks', '0'.repeat(digests.length)),
@@ -59,7 +60,7 @@ function subject(marksOfB: () => string | null) {
     now: () => ({ mono, wall: mono }),
     settled: () => {},
     sha256: (text) => createHash('sha256').update(text).digest(),
-    onError: (error) => assert.fail(String(error)),
+    onError: (error) => void errors.push(String(error)),
   });
   const runUntil = async (ms: number) => {
     for (; mono < ms; mono += 50) {
@@ -67,7 +68,7 @@ function subject(marksOfB: () => string | null) {
       for (let i = 0; i < COMMANDS_OF_A_STEP; i++) await immediately();
     }
   };
-  return { submitted, inbox, verdicts, commands, runUntil };
+  return { submitted, inbox, verdicts, commands, errors, runUntil };
 }
 
 it('centre: at its beginning it awaits a network that has answered nothing, longer than timeoutMs', async () => {
@@ -119,4 +120,22 @@ it('centre: frames of a round share round trips, except those with a digest in c
   assert.deepEqual(verdicts.map(({ number }) => number).sort(), ['a/0', 'a/1', 'a/2']);
   const settling = commands.indexOf('settle');
   assert.deepEqual(commands.slice(settling - 1, settling + 2), ['take', 'settle', 'settle']);
+});
+
+it('centre: it is an error that an agent which is no member has the role for two leases', async () => {
+  let isDouble = true;
+  const { errors, runUntil } = subject(
+    () => null,
+    () => !isDouble,
+  );
+  await runUntil(2 * settings.leaseMs);
+  assert.deepEqual(errors, []);
+  await runUntil(2 * settings.leaseMs + 1000);
+  assert.match(errors[0]!, /no member of this cluster is its centre; give each cluster a 'dedup.n/);
+  isDouble = false;
+  errors.length = 0;
+  await runUntil(5 * settings.leaseMs);
+  isDouble = true;
+  await runUntil(7 * settings.leaseMs);
+  assert.deepEqual(errors, [], 'it had the role meanwhile');
 });
