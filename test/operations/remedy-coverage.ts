@@ -36,6 +36,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/contract/networks/redis-link.test.ts', 'a master that becomes a replica is left'],
   },
   {
+    says: "give each cluster a 'dedup.network' of its own",
+    by: ['test/unit/networks/centre.test.ts', 'an agent which is no member has the role'],
+  },
+  {
     says: 'its memory is full; raise maxmemory',
     by: ['test/contract/networks/redis-link.test.ts', 'a full memory fails what is written'],
   },

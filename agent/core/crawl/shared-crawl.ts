@@ -64,9 +64,11 @@ export class SharedCrawl implements Part {
     });
   }
 
+  /** A paused network keeps no host from the others. */
   #hasWork(host: Host): boolean {
-    const { view, visits, store } = this.#p;
-    return visits.isOpen(host) || (view.owns(host) && store.hasUrlFor(host));
+    const { view, visits, store, directives } = this.#p;
+    if (visits.isOpen(host)) return true;
+    return !directives.paused && view.owns(host) && store.hasUrlFor(host);
   }
 
   #spareHosts(): readonly Host[] {

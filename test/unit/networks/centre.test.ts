@@ -122,7 +122,7 @@ it('centre: frames of a round share round trips, except those with a digest in c
   assert.deepEqual(commands.slice(settling - 1, settling + 2), ['take', 'settle', 'settle']);
 });
 
-it('centre: it is an error that an agent which is no member has the role for two leases', async () => {
+it('centre: an agent which is no member has the role for two leases, which is reported', async () => {
   let isDouble = true;
   const { errors, runUntil } = subject(
     () => null,

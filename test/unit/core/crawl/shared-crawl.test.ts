@@ -106,3 +106,16 @@ test('networks: of a gift, what the config refuses stays unknown', () => {
   calls.accept([long, 'mailto:x'].map((referrer) => ({ ...good, referrer })));
   assert.deepEqual(routed, [good, good]);
 });
+
+test('networks: a host has work if it has a request, or queued URLs and no pause', () => {
+  const hasWork = (host: string, changes: Partial<typeof parts> = {}) =>
+    callsOf(changes).hasWork(host);
+  assert.deepEqual(
+    ['a', 'empty', 'foreign'].map((host) => hasWork(host)),
+    [true, false, false],
+  );
+  const directives = { paused: true };
+  assert.equal(hasWork('a', { directives }), false);
+  const visits = { ...parts.visits, isOpen: () => true };
+  assert.equal(hasWork('a', { directives, visits }), true);
+});
