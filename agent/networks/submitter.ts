@@ -245,8 +245,8 @@ export class Submitter {
   }
 
   #settle(verdict: VerdictFrame, now: Instant): void {
-    const submitted = this.#take(verdict.number);
-    if (!submitted) return;
+    if (!this.#fits(verdict)) return;
+    const submitted = this.#take(verdict.number)!;
     this.#counts.verdicts++;
     this.#counts.latencyMs += now.mono - submitted.madeAtMs;
     for (const [i, identity] of submitted.identities.entries()) {
@@ -259,6 +259,13 @@ export class Submitter {
         this.#p.store.decide(identity, { kind: 'elsewhere', network, isFinal });
       }
     }
+  }
+
+  /** Other programs can write to Redis: the frame stays open until its own verdict comes. */
+  #fits({ number, owners }: VerdictFrame): boolean {
+    const { networks } = this.#p.settings;
+    const isKnown = owners.every((owner) => owner === '' || networks.includes(owner));
+    return isKnown && this.#frames.get(number)?.identities.length === owners.length;
   }
 
   #decideNew(identity: string, isPartial: boolean, isRepeated: boolean): void {

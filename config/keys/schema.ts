@@ -258,7 +258,7 @@ export const configSchema = z
       .string()
       .min(1)
       .max(200)
-      .regex(/^[^\p{Cc}]*$/u, { error: 'contains control characters; write a plain name' })
+      .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: 'contains control characters; write a plain name' })
       .prefault('crawl')
       .meta({
         description:

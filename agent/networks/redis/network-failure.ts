@@ -43,6 +43,11 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
   ['ERR Client sent AUTH', 'refused', 'it has no password, but one was given'],
   ['NOAUTH', 'refused', 'it requires a password'],
   ['NOPERM', 'refused', 'the ACL of the user lacks a right that docs/NETWORKS.md lists'],
+  [
+    'ERR The user executing the script',
+    'refused',
+    'the ACL of the user lacks a right that docs/NETWORKS.md lists',
+  ],
   ['ERR unknown command', 'refused', 'a command that networks need is renamed or missing there'],
   ['ERR DB index', 'refused', 'the database number of its URL does not exist'],
   ['READONLY', 'unreachable', 'it has become a read-only replica'],
@@ -63,7 +68,7 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
 const shownLengthMax = 200;
 
 /** Error replies that name the command or the key. */
-const tellingReplies = ['NOPERM', 'ERR unknown command'];
+const tellingReplies = ['NOPERM', 'ERR The user executing the script', 'ERR unknown command'];
 
 /** @param variable - the environment variable of the password, for the remedy */
 export function failureOfReply(place: RedisPlace, text: string, variable: string): NetworkFailure {

@@ -239,6 +239,14 @@ end
 return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
 );
 
+/** KEYS: settings. ARGV: settings ttl. */
+export const announce = script(
+  'announce',
+  `redis.call('TIME')
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`,
+);
+
 /**
  * KEYS: centre settings. ARGV: token leaseMs settings. A clock that was set back does not prolong
  * the role. The settings are told while there is a centre.

@@ -284,9 +284,12 @@ export class RedisPools implements Pools {
     return (await this.#run(scripts.lead, [centre, settings], args)) === 1;
   }
 
-  /** Tells the other networks what this one runs with, until a centre does. */
+  /**
+   * Tells the other networks what this one runs with, until a centre does. It needs all rights that
+   * scripts need, so a user without them is refused here.
+   */
   async announce(leaseMs: number): Promise<void> {
-    await this.#call(['SET', this.#keys.settings, this.#settings, 'PX', String(2 * leaseMs)]);
+    await this.#run(scripts.announce, [this.#keys.settings], [this.#settings, 2 * leaseMs]);
   }
 
   async resign(token: string): Promise<void> {

@@ -205,6 +205,20 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
     await pools.resign('t');
   });
 
+  test('a user without a right that scripts need is told so when they begin', async () => {
+    for (const [missing, named] of [
+      ['time', "can't run this command"],
+      ['evalsha', "'evalsha' command"],
+    ] as const) {
+      const rights = ['~ubiring:*', '+@all', `-${missing}`];
+      const server = await RedisProcess.start('--user', 'crawler', 'on', `>${secret}`, ...rights);
+      const url = server.url().replace('//', '//crawler@');
+      const { message } = await failureOf((await connected({ url, environment })).announce(5000));
+      assert.match(message, /the ACL of the user lacks a right that docs\/NETWORKS.md lists \("/);
+      assert.ok(message.includes(named), message);
+    }
+  });
+
   test('a server that evicts keys is refused, with the remedy', async () => {
     for (const policy of ['allkeys-lru', 'volatile-ttl']) {
       const server = await RedisProcess.start('--maxmemory-policy', policy);

@@ -126,6 +126,19 @@ describe('submitter', () => {
     assert.equal(submitter.isQuiet, true);
   });
 
+  it('a verdict for other URLs, or with a network that does not exist, is ignored', async () => {
+    const { submitter, log, turn, answer } = subject();
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    answer('a/a-1.1/1');
+    answer('a/a-1.1/1', '', 'mars');
+    await turn(300);
+    assert.deepEqual(log.decided, []);
+    answer('a/a-1.1/1', '', 'b');
+    await turn(600);
+    assert.equal(log.decided.length, 2);
+  });
+
   it('without verdict a frame is sent again under its number', async () => {
     const { submitter, log, turn } = subject();
     submitter.offer(['x', 'y'], at(0));
