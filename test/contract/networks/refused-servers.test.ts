@@ -13,6 +13,7 @@ import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from '../fetch/test-certi
 import {
   connected,
   digests,
+  failureOf,
   frameOf,
   opened,
   type PoolsChoice,
