@@ -200,7 +200,7 @@ export function Events({ events, filters, setFilters }) {
     <h2>Events</h2>
     <form class="filters" onSubmit=${(event) => event.preventDefault()}>
       <label>Kind <select value=${filters.kind ?? ''} onChange=${change('kind')}>
-        <option value="">all</option>${kinds.map((kind) => html`<option value=${kind}>${kind}</option>`)}
+        <option value="">all</option>${kinds.map((kind) => html`<option value=${kind}>${kindText(kind)}</option>`)}
       </select></label>
       <label>Agent <select value=${filters.agent ?? ''} onChange=${change('agent')}>
         <option value="">all</option>${ids.map((id) => html`<option value=${id}>${id}</option>`)}
@@ -210,39 +210,16 @@ export function Events({ events, filters, setFilters }) {
   </section>`;
 }
 
+/** The views name directives as older versions do. */
+const kindText = (kind) => (kind === 'order' ? 'directive' : kind);
+
 export function EventList({ events }) {
   if (events.length === 0) return html`<p class="quiet">No events yet.</p>`;
   return html`<ol class="events" aria-label="Events, the latest first">
     ${events.slice(0, 300).map(
       (event) => html`<li key=${event.id}>
-        <time>${time(event.at)}</time><span class="who">${event.agent}</span><span class=${`kind ${event.kind}`}>${event.kind}</span><span class="detail">${sentence(event)}</span>
+        <time>${time(event.at)}</time><span class="who">${event.agent}</span><span class=${`kind ${event.kind}`}>${kindText(event.kind)}</span><span class="detail">${event.text}</span>
       </li>`,
     )}
   </ol>`;
-}
-
-function sentence({ agent, kind, detail: d }) {
-  const hosts = d.hosts === undefined ? '' : `${count(Number(d.hosts) || 0)} ${Number(d.hosts) === 1 ? 'host' : 'hosts'}`;
-  switch (kind) {
-    case 'join':
-      return d.agent === agent ? `joined ${(d.view ?? []).length || ''} agents` : `met ${d.agent}`;
-    case 'suspect':
-      return `removed ${d.agent} after ${duration(d.silentMs ?? 0)} without news`;
-    case 'takeover':
-      return d.firstRequestMs === undefined
-        ? `took over ${hosts} of ${d.from}`
-        : `first request to a host of ${d.from} after ${duration(d.firstRequestMs)}`;
-    case 'handoff':
-      return `handed ${hosts} over to ${d.to}`;
-    case 'order':
-      return `directive: ${d.order} ${d.host ?? ''}`;
-    case 'leave':
-      return d.agent && d.agent !== agent ? `${d.agent} has left` : 'leaves';
-    case 'complete':
-      return `the crawl is complete: ${count(d.pages ?? 0)} pages here`;
-    default:
-      return Object.entries(d)
-        .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`)
-        .join(', ');
-  }
 }

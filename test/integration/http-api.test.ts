@@ -283,8 +283,11 @@ describe('HTTP server', { concurrency: 1 }, () => {
     const watching = readEvents(`${api}/events`, { 'last-event-id': ids.at(-1)! }, (events) =>
       events.some(({ data }) => data.kind === 'order'),
     );
-    await json(`${api}/directives`, { method: 'POST', headers: steering, body: { kind: 'pause' } });
-    await watching;
+    const order = { method: 'POST', headers: steering };
+    await json(`${api}/directives`, { ...order, body: { kind: 'pause' } });
+    assert.equal((await watching).find(({ data }) => data.kind === 'order')?.data.text, 'paused');
+    await json(`${api}/directives`, { ...order, body: { kind: 'resume' } });
+    await readEvents(`${api}/events`, {}, (all) => all.some(({ data }) => data.text === 'resumed'));
     launch.child.kill('SIGTERM');
     await launch.ended;
   });
@@ -466,7 +469,7 @@ async function assertReplay(config: string): Promise<void> {
 
 interface Received {
   readonly id: string;
-  readonly data: { readonly kind: string; readonly agent: string };
+  readonly data: Readonly<Record<'kind' | 'agent' | 'text', string>>;
 }
 
 /** Reads the stream until `isEnough`. */

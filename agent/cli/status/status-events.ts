@@ -1,5 +1,5 @@
-// The latest events of the cluster as sentences, for `status`. If several agents report the same
-// event, they share a line.
+// Events as sentences, for `status`, `top` and the dashboard. If several agents report the same
+// event, they share a line of `status`.
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { bytesText, count, printable } from '../common/output.ts';
@@ -30,7 +30,7 @@ export function recentLines(
   const lines: Line[] = [];
   const all = agents.flatMap(({ id, recent }) => recent.map((event) => ({ id, event })));
   for (const { id, event } of all.sort((a, b) => b.event.ageMs - a.event.ageMs)) {
-    const text = sentence(id, event);
+    const text = eventText(id, event);
     const same = lines.find((line) => {
       return (
         line.text === text && line.ageMs - event.ageMs <= sameMsMax && !line.agents.includes(id)
@@ -57,8 +57,11 @@ function whoText(ids: readonly string[]): string {
   return `${ids.slice(0, agentsMax - 1).join(', ')} and ${ids.length - agentsMax + 1} others`;
 }
 
-/** Omits numbers that differ between the agents that report the same event. */
-function sentence(id: string, { kind, detail }: Recent): string {
+/**
+ * Omits numbers that differ between the agents that report the same event. An event of another
+ * version may be of another kind.
+ */
+export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'detail'>): string {
   const of = (key: string) => String(detail[key] ?? '?');
   const ms = (key: string) => shortMs(Number(detail[key] ?? 0));
   const hosts = Number(detail.hosts ?? 0) === 1 ? '1 host' : `${count(Number(detail.hosts))} hosts`;
@@ -98,14 +101,22 @@ function sentence(id: string, { kind, detail }: Recent): string {
       return directiveText(detail);
     case 'complete':
       return `complete after ${ms('tookMs')}`;
+    default:
+      return JSON.stringify(detail);
   }
 }
 
+/** Without a value, the directive was revoked. */
 function directiveText({ order, host, value }: Recent['detail']): string {
   const off = value === null;
   if (order === 'pause') return off ? 'resumed' : 'paused';
   if (order === 'block') return `${off ? 'unblocked' : 'blocked'} ${host}`;
-  return `uses ${off ? 'the configured delay' : `a delay of ${shortMs(Number(value))}`} for ${host}`;
+  if (order === 'drain') return `${off ? 'ended the drain of' : 'drains'} ${host}`;
+  if (order === 'refresh') return `began round ${value}`;
+  const whose = order === 'threads' && host === '*' ? 'all agents' : host;
+  if (off) return `uses the configured ${order} for ${whose}`;
+  if (order === 'delay') return `uses a delay of ${shortMs(Number(value))} for ${whose}`;
+  return `uses ${order === 'threads' ? `${value} threads` : `the ${order} ${value}`} for ${whose}`;
 }
 
 function awayText(detail: Recent['detail']): string {

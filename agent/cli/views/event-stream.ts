@@ -2,8 +2,11 @@
 // every agent, so a client that returns misses none.
 
 import type { ServerResponse } from 'node:http';
+import type { EventDetail, EventKind } from '../../core/protocol/event-log.ts';
+import { isRecord } from '../../messaging/checks/shape.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { HttpProblem } from '../http/http-problem.ts';
+import { eventText } from '../status/status-events.ts';
 import type { AgentEvents } from './agent-events.ts';
 
 const POLL_MS = 1000;
@@ -122,16 +125,19 @@ function write(client: Client, text: string): void {
 
 function textOf(
   agent: string,
-  { at, kind, detail }: AgentEvents['events'][number],
+  { at, kind, detail: json }: AgentEvents['events'][number],
   position: Position,
 ): string {
+  const detail = detailOf(json);
+  const text = eventText(agent, { kind: kind as EventKind, detail });
   const id = [...position].map(([name, number]) => `${name}.${number}`).join(',');
-  return `id: ${id}\ndata: ${JSON.stringify({ agent, at, kind, detail: detailOf(detail) })}\n\n`;
+  return `id: ${id}\ndata: ${JSON.stringify({ agent, at, kind, text, detail })}\n\n`;
 }
 
-function detailOf(json: string): unknown {
+function detailOf(json: string): EventDetail {
   try {
-    return JSON.parse(json);
+    const detail: unknown = JSON.parse(json);
+    return isRecord(detail) ? detail : {};
   } catch {
     return {};
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { recentLines } from '../../../../agent/cli/status/status-events.ts';
+import { eventText, recentLines } from '../../../../agent/cli/status/status-events.ts';
 
 test('status: shows an event that several agents saw on one line, with age and duration', () => {
   const suspect = { kind: 'suspect', detail: { agent: 'a2', silentMs: 5019 } } as const;
@@ -47,4 +47,28 @@ test('status: shows that the Redis of a network fails, and for how long it did',
     `   20 s ago  a1  ${why}`,
     '  2.0 s ago  a1  network paris: its Redis failed for 12 s',
   ]);
+});
+
+test('status: says what a directive sets, and that it was revoked', () => {
+  const said = (order: string, value: number | null, host?: string) =>
+    eventText('a1', { kind: 'order', detail: { order, host, value, by: 'a2' } });
+  assert.deepEqual(
+    [
+      said('pause', 1),
+      said('pause', null),
+      said('block', 1, '*'),
+      said('block', null, 'a.example'),
+    ],
+    ['paused', 'resumed', 'blocked *', 'unblocked a.example'],
+  );
+  assert.equal(said('delay', 900, 'a.example'), 'uses a delay of 900 ms for a.example');
+  assert.equal(said('delay', null, 'a.example'), 'uses the configured delay for a.example');
+  assert.deepEqual(
+    [said('drain', 1, 'a3'), said('drain', null, 'a3')],
+    ['drains a3', 'ended the drain of a3'],
+  );
+  assert.equal(said('capacity', 2, 'a3'), 'uses the capacity 2 for a3');
+  assert.equal(said('threads', 8, '*'), 'uses 8 threads for all agents');
+  assert.equal(said('threads', null, 'a3'), 'uses the configured threads for a3');
+  assert.equal(said('refresh', 1_790_000_000), 'began round 1790000000');
 });
