@@ -36,6 +36,34 @@ test('an agent that other machines can reach needs tokens', async (t) => {
   assert.match(launch.stderr, /tokens\.txt: line 1 is not/);
   assert.equal(fs.readFileSync(`${scratch.dataDir}/a1/agent.log`, 'utf8'), 'kept');
   const check = await run('config', 'check', wrong);
-  assert.equal(check.code, 0, check.stderr);
-  assert.match(check.stderr, /warning: .*tokens\.txt: line 1 is not/);
+  assert.equal(check.code, 4, check.stderr);
+  assert.match(check.stderr, /tokens\.txt: line 1 is not/);
+  assert.equal(check.stdout, '');
+});
+
+test('config check refuses the tokens that a launch refuses', async (t) => {
+  const scratch = new Scratch();
+  t.after(() => scratch.clean());
+  scratch.write('empty.txt', '# none yet\n');
+  const cases = [
+    [{ listen: '0.0.0.0:0' }, /monitor\.listen 0\.0\.0\.0 can be reached .* no token: name a file/],
+    [{ listen: '127.0.0.1:0', tokens: 'empty.txt' }, /empty\.txt has no token: write "ROLE TOKEN"/],
+    [
+      { listen: '127.0.0.1:0', tokens: 'none.txt' },
+      /none\.txt'?; write "ROLE TOKEN" lines into it/,
+    ],
+  ] as const;
+  for (const [monitor, why] of cases) {
+    const config = await scratch.config(1, { monitor });
+    for (const command of [['config', 'check'], ['launch']]) {
+      const { code, stderr } = await run(...command, config);
+      assert.equal(code, 4, stderr);
+      assert.match(stderr, why);
+    }
+    const { code, stdout } = await run('config', 'check', config, '--json');
+    assert.equal(code, 4, stdout);
+    const { ok, problems } = JSON.parse(stdout) as { ok: boolean; problems: { message: string }[] };
+    assert.equal(ok, false);
+    assert.match(problems[0]!.message, why);
+  }
 });

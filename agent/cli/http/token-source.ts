@@ -22,7 +22,12 @@ export function serverTokens(
   env: NodeJS.ProcessEnv,
 ): FoundTokens {
   const found = tokensOf(file, env);
-  if ('wrong' in found || found.count > 0 || isLoopback(host)) return found;
+  if ('wrong' in found || found.count > 0) return found;
+  if (file !== null) {
+    const remedy = 'write "ROLE TOKEN" lines into it, or remove monitor.tokens';
+    return { wrong: `monitor.tokens: ${file} has no token: ${remedy}` };
+  }
+  if (isLoopback(host)) return found;
   const wrong =
     `monitor.listen ${host} can be reached from other machines, and there is no token: ` +
     `name a file with tokens in monitor.tokens, or set ${TOKENS_VARIABLE}="admin TOKEN"`;
