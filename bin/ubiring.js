@@ -7,7 +7,8 @@ var major = Number(process.versions.node.split('.')[0]);
 
 if (major < 24) {
   process.stderr.write(
-    'ubiring needs Node 24 or newer; this is ' + process.version + ' (' + process.execPath + ')\n',
+    'ubiring needs Node 24 or newer; this is ' + process.version + ' (' + process.execPath +
+      '): install it, or in a checkout write npm run -s ubiring -- instead of ubiring\n',
   );
   process.exitCode = 2;
 } else {

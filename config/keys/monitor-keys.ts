@@ -22,8 +22,8 @@ export const monitor = z
       .meta({
         description:
           'Where each agent serves the dashboard, the API and the metrics over HTTP. Port 0: any ' +
-          'free port. If a port is in use, an agent tries the next 63. null: agents serve ' +
-          'nothing, and `launch` serves the dashboard on a free port of 127.0.0.1.',
+          'free port. If a port is in use, an agent tries the next 63; `status` shows which it ' +
+          'has. null: agents serve nothing, and `launch` serves the dashboard on a free port of 127.0.0.1.',
         example: '127.0.0.1:9100',
       }),
     tokens: z

@@ -1,8 +1,9 @@
 // `ubiring launch` on a pseudo terminal: it shows the view of `top` as a block, and obeys its keys.
+// Without one, it prints lines.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Scratch, until } from './cli-process.ts';
+import { run, Scratch, start, until } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 import { noTerminal, Terminal } from './terminal.ts';
 
@@ -63,4 +64,25 @@ test('launch in the background of a terminal reads no keys, so it goes on', { sk
   gate.open();
   await until('the end', () => terminal.isRestored);
   assert.equal(terminal.said('code'), '0');
+});
+
+test('launch of a part of the cluster says so, and where an agent serves the dashboard', async (t) => {
+  const scratch = new Scratch();
+  const gate = await startGate();
+  t.after(async () => {
+    scratch.clean();
+    await gate.stop();
+  });
+  const more = { seeds: [gate.seed], monitor: { listen: '127.0.0.1:0' } };
+  const config = await scratch.config(2, more);
+  const launch = start(['launch', config, '--agents', 'a1']);
+  const served = /^dashboard: (http:\/\/127\.0\.0\.1:\d+\/), served by a1$/m;
+  await until('the dashboard is served', () => served.test(launch.stderr()));
+  assert.match(launch.stderr(), /^cli-test: 1 of 2 agents, state in /m);
+  const { stdout } = await run('status', config);
+  const [, url] = served.exec(launch.stderr())!;
+  assert.ok(stdout.includes(`dashboards, each of the whole cluster:\n  a1  ${url}\n`), stdout);
+  launch.child.kill('SIGTERM');
+  launch.child.kill('SIGINT');
+  assert.equal((await launch.ended).code, 11, launch.stderr());
 });

@@ -80,7 +80,7 @@ export const agentSituations: readonly Situation[] = [
         }`,
       );
       const launch = stage.begin(['launch', stage.config], { NODE_OPTIONS: `--import=${late}` });
-      await stage.until('the lock of the launch', () => /1 agents, state in/.test(launch.stderr()));
+      await stage.until('the lock of the launch', () => /1 agent, state in/.test(launch.stderr()));
       await stage.run(4, 'launch');
       const [, pid] = /\n {2}kill -INT (\d+)\n/.exec(stage.said())!;
       assert.equal(Number(pid), launch.child.pid);

@@ -132,7 +132,7 @@ export class OperatedCrawl {
     assert.equal(this.isLaunched, false);
     const launch = new Command(['launch', this.file, ...flags], this.scratch.directory);
     this.launch = launch;
-    const begun = () => launch.end !== null || / agents, state in /.test(launch.stderr);
+    const begun = () => launch.end !== null || / agents?, state in /.test(launch.stderr);
     await this.until('a launch that starts its agents or ends', begun, () => launch.stderr);
     if (launch.end !== null) this.history.push(`${launch.line}: ${launch.end.code}`);
     else this.history.push(`${launch.line}: began`);

@@ -185,6 +185,11 @@ export function durationText(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** Delays below a minute with all their digits. */
+export function delayText(ms: number): string {
+  return ms < 60_000 ? `${ms / 1000} s` : durationText(ms);
+}
+
 /** The version of this package; `dist/agent/cli/common/` is one level deeper. */
 export function version(): string {
   for (const up of ['../../..', '../../../..']) {

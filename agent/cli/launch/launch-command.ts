@@ -135,7 +135,7 @@ async function launchLocked(
   const restart = flags.restart ?? false;
   const run = new Launch({ config, restart, onStarted: unlock, ...start });
   // After the signal handlers are set: a reader of this line may send a signal at once.
-  say(`${config.name}: ${start.ids.length} agents, state in ${config.agent.dataDir}`);
+  say(`${config.name}: ${startedText(config, start.ids)}, state in ${config.agent.dataDir}`);
   // After the agents: they need the files that this process may open, if they are few.
   const http = isServing ? await startedHttp(config) : null;
   if (http) run.serve(http);
@@ -147,6 +147,16 @@ async function launchLocked(
   await printed(launchSummary(config, run.agents, tookMs));
   say(run.summary(code));
   return code;
+}
+
+/** How many agents of the config this launch starts. */
+function startedText({ cluster }: ResolvedConfig, ids: readonly string[]): string {
+  if (isPart(cluster, ids)) return `${ids.length} of ${cluster.agents.length} agents`;
+  return ids.length === 1 ? '1 agent' : `${ids.length} agents`;
+}
+
+function isPart({ agents }: ResolvedConfig['cluster'], ids: readonly string[]): boolean {
+  return ids.length < agents.length;
 }
 
 /** A crawl does not fail because its dashboard cannot be served. */
@@ -206,7 +216,9 @@ class Launch {
       process.on(signal, () => this.#onSignal());
     }
     const dashboard = () => this.#dashboard;
-    this.#view = new ProgressView({ config, onStop: () => this.#onSignal(), dashboard });
+    const onStop = () => this.#onSignal();
+    const parts = { config, onStop, dashboard, isPart: isPart(config.cluster, ids) };
+    this.#view = new ProgressView(parts);
     this.agents = ids.map((id) => this.#start(id));
     this.#timer = setInterval(() => this.#look(), statusEveryMs);
   }
@@ -228,10 +240,20 @@ class Launch {
     );
   }
 
-  /** @param url - of the dashboard */
-  #serves(url: string): void {
+  /**
+   * @param url - of the dashboard
+   * @param by - the agent that serves it; absent: this process
+   */
+  #serves(url: string, by?: string): void {
     this.#dashboard = url;
-    this.#view.say(`dashboard: ${url}`);
+    this.#view.say(`dashboard: ${url}${by === undefined ? '' : `, served by ${by}`}`);
+  }
+
+  /** With `monitor.listen`, each agent serves the dashboard of all: the first one suffices. */
+  #showDashboard(): void {
+    if (this.#dashboard !== null) return;
+    const serving = this.agents.find(({ status }) => status?.dashboard !== undefined);
+    if (serving) this.#serves(serving.status!.dashboard!, serving.id);
   }
 
   summary(code: ExitCode): string {
@@ -248,6 +270,7 @@ class Launch {
     }));
     this.#view.show(this.#frames.next(this.#clusterAt(now), now, reported), now);
     this.#report(now);
+    this.#showDashboard();
     if (reported.every(({ status }, k) => status !== null || this.agents[k]?.exit !== null)) {
       this.#options.onStarted();
     }

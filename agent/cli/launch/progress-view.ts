@@ -32,12 +32,15 @@ interface ProgressParts {
   readonly onStop: () => void;
   /** The URL of the dashboard; null: there is none, or none yet. */
   readonly dashboard: () => string | null;
+  /** The cluster has agents that another launch has started, which no line counts. */
+  readonly isPart: boolean;
 }
 
 export class ProgressView {
   readonly #stream = process.stderr;
   readonly #live: LiveView | null;
   readonly #mayType: boolean;
+  readonly #isPart: boolean;
   #keyboard: Keyboard | null = null;
   #isEnded = false;
   /** Number of lines of the block on the screen. */
@@ -49,7 +52,7 @@ export class ProgressView {
    * @param mayType - whether to read keys while in the foreground
    */
   constructor(
-    { config, onStop, dashboard }: ProgressParts,
+    { config, onStop, dashboard, isPart }: ProgressParts,
     live = isScreen(process.stderr),
     mayType = live && process.stdin.isTTY === true,
   ) {
@@ -58,6 +61,7 @@ export class ProgressView {
     this.#live = live ? new LiveView({ ...parts, caption }) : null;
     this.#live?.drawOn(this);
     this.#mayType = mayType;
+    this.#isPart = isPart;
   }
 
   get size(): Size {
@@ -73,7 +77,7 @@ export class ProgressView {
       this.#live.show(frame);
     } else if (now - this.#lineAt >= lineEveryMs) {
       this.#lineAt = now;
-      say(progressLine(frame.progress));
+      say(`${this.#isPart ? 'of this launch: ' : ''}${progressLine(frame.progress)}`);
     }
   }
 

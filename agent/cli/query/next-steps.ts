@@ -11,5 +11,7 @@ export function nextSteps(config: Config): string {
     'to see what was crawled:',
     `${ask} "${statusesQuery}"`,
     `${ask} "${largestHostsQuery}"`,
+    'to see the dashboard again:',
+    `  ${programName()} replay ${shownCrawl(config)}`,
   ].join('\n');
 }

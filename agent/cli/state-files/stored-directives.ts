@@ -23,7 +23,7 @@ import { DirectiveTable } from '../../storage/tables/directive-table.ts';
 import { cannotWrite, type ExitCode, messageOf } from '../common/exit-code.ts';
 import { lockLaunch } from '../common/launch-lock.ts';
 import { shownCrawl } from '../common/load-config.ts';
-import { durationText, programName } from '../common/output.ts';
+import { delayText, programName } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { barredPath, permissionMissing } from '../common/running.ts';
 import { setCompletionAside } from './completion-file.ts';
@@ -118,7 +118,7 @@ function textOf({ kind, host, value, by }: Directive, config: Config): string {
     const what = isDrain ? `drain ${agent}` : `${kind} ${agent} ${value}`;
     return `${what}, given by ${by}; to revoke it: ${programName()} ${off}`;
   }
-  const long = kind === 'delay' ? ` ${durationText(value ?? 0)}` : '';
+  const long = kind === 'delay' ? ` ${delayText(value ?? 0)}` : '';
   const off = `${programName()} ${kind} ${shown} '${host}' --off`;
   return `${kind} ${host}${long}, given by ${by}; to revoke it: ${off}`;
 }

@@ -3,17 +3,22 @@
 import { count, cut, durationText, printable } from '../common/output.ts';
 import type { Progress } from './crawl-progress.ts';
 
+/** The problem that the line of a paused crawl has said already. */
+export const PAUSED = 'the crawl is paused';
+
 /** Characters of the reason why hosts wait for robots.txt, so that the line stays short. */
 const reasonLengthMax = 60;
 
-export function progressLine(progress: Progress): string {
+/** @param problems - follow on the same line */
+export function progressLine(progress: Progress, problems: readonly string[] = []): string {
   const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
   const why = progress.hostsAwaitingRobots > 0 ? ` (${waitsText(progress)})` : '';
   const left = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
   const eta = paused ? ', paused, until `ubiring resume CONFIG`' : left;
+  const more = problems.filter((text) => !paused || text !== PAUSED).map((text) => `; ${text}`);
   return (
     `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
-    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}`
+    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}${more.join('')}`
   );
 }
 

@@ -43,6 +43,8 @@ import { trafficText } from './status-traffic.ts';
 
 /** The start commands of at most this many agents are printed, so that the output stays short. */
 const startsMax = 5;
+/** Addresses of dashboards that are shown. */
+const dashboardsMax = 8;
 
 /** What `--json` prints. */
 export interface ClusterStatus {
@@ -191,6 +193,7 @@ export function statusText(cluster: ClusterStatus): string {
   const tables = [
     ...[crawlTable(cluster), joinsText(agents), waitsText(agents), directivesText(orders)],
     ...[safetyTable(agents), budgetsText(agents), networksText(agents), trafficText(agents)],
+    dashboardsText(agents),
   ];
   const parts = tables.filter((text) => text !== null);
   if (happened.length > 0) parts.push(`lately:\n${happened.join('\n')}`);
@@ -203,6 +206,18 @@ function joinsText(agents: readonly AgentStatus[]): string | null {
     return waits === undefined ? [] : [printable(`${id} ${waits}`)];
   });
   return lines.length === 0 ? null : lines.join('\n');
+}
+
+/** Where agents serve the dashboard; null: none does. */
+function dashboardsText(agents: readonly AgentStatus[]): string | null {
+  const lines = agents.flatMap(({ id, dashboard }) => {
+    return dashboard === undefined ? [] : [printable(`  ${id}  ${dashboard}`)];
+  });
+  if (lines.length === 0) return null;
+  const shown = lines.slice(0, dashboardsMax);
+  const more = lines.length - shown.length;
+  const rest = more > 0 ? [`  … and ${count(more)} more (--json)`] : [];
+  return ['dashboards, each of the whole cluster:', ...shown, ...rest].join('\n');
 }
 
 /** A possible reason why a crawl with a queue is stalled; null if no host waits. */

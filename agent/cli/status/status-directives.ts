@@ -2,7 +2,7 @@
 // the agents that are not known to have received them.
 
 import { type DirectiveInForce, isOfAgents } from '../../core/protocol/directives.ts';
-import { durationText, renderTable } from '../common/output.ts';
+import { delayText, renderTable } from '../common/output.ts';
 
 export interface ListedDirective extends DirectiveInForce {
   /** Agents that are not known to have received it. */
@@ -35,9 +35,4 @@ export function directivesText(directives: readonly ListedDirective[]): string |
     columns.map((title) => ({ title })),
     rows,
   );
-}
-
-/** Delays below a minute with all their digits. */
-function delayText(ms: number): string {
-  return ms < 60_000 ? `${ms / 1000} s` : durationText(ms);
 }

@@ -4,6 +4,7 @@
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
 import { bytesText, count, printable, programName } from '../common/output.ts';
+import { PAUSED } from '../status/progress-line.ts';
 import { type ClusterStatus, groupsText, leftOf } from '../status/status-command.ts';
 import type { Unreadable } from './unreadable-states.ts';
 
@@ -140,7 +141,7 @@ function pauses({ agents, orders = [] }: ClusterStatus, config: ResolvedConfig):
   }));
   if (paused.length === 0) return unreached;
   const some = `only ${idsOf(paused)} ${paused.length === 1 ? 'is' : 'are'} paused`;
-  const text = paused.length === agents.length ? 'the crawl is paused' : some;
+  const text = paused.length === agents.length ? PAUSED : some;
   const remedy = `resume it: ${programName()} resume ${shownCrawl(config)}`;
   return [{ text, remedy, place: 'directives' }, ...unreached];
 }

@@ -108,5 +108,5 @@ function jsonOf({ cluster, progress, problems, failures }: TopFrame): string {
 
 function lineOf({ progress, problems }: TopFrame): string {
   const texts = problems.map(({ text }) => text);
-  return printable([progressLine(progress), ...texts].join('; '));
+  return printable(progressLine(progress, texts));
 }

@@ -5,7 +5,10 @@ import { ProgressView } from '../../../../agent/cli/launch/progress-view.ts';
 import { agentStatus } from '../agent-status.ts';
 import { frameOf } from '../top/frame.ts';
 
-const parts = { config: {} as ResolvedConfig, onStop: () => {}, dashboard: () => null };
+const parts = {
+  ...{ config: {} as ResolvedConfig, onStop: () => {}, dashboard: () => null },
+  isPart: false,
+};
 const frame = frameOf([agentStatus({ id: 'a1' })]);
 
 /** What `act` writes to stderr. */
@@ -52,4 +55,11 @@ test('progress view: without a terminal, prints a line every five seconds', (t) 
     for (const now of [0, 500, 4999, 5000, 9999]) view.show(frame, now);
   });
   assert.deepEqual(texts, Array(2).fill('agents 1/1, hosts 0, pages 0 (0.0/s), queue 0\n'));
+});
+
+test('progress view: a launch of a part of the cluster says that it counts only its agents', (t) => {
+  const [line] = writtenBy(t, () => {
+    new ProgressView({ ...parts, isPart: true }, false, false).show(frame, 0);
+  });
+  assert.match(line!, /^of this launch: agents 1\/1, hosts 0, /);
 });

@@ -183,3 +183,9 @@ test('stored directives: those of agents are listed with the command that revoke
   assert.equal(lines.length, said.length);
   for (const [i, line] of lines.entries()) assert.match(line, said[i]!);
 });
+
+test('directives: a delay below a second is shown as it is', () => {
+  const delay: Directive = { kind: 'delay', host: 'a.example', value: 900, n: 3, by: 'a1' };
+  const [line] = directivesInForce(crawlWith(delay));
+  assert.match(line!, /^in force: delay a\.example 0\.9 s, given by a1; /);
+});

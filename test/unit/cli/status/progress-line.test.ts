@@ -20,6 +20,18 @@ test('progress line: shows the time left only if there is an estimate', () => {
   assert.match(lineOf({ paused: true }), /, paused, until `ubiring resume CONFIG`$/);
 });
 
+test('progress line: says once that the crawl is paused, and names the other problems', () => {
+  const problems = ['the crawl is paused', 'a2 does not answer'];
+  const lineWith = (paused: boolean) => {
+    const progress = new ProgressMeter(true).at(0, [
+      { alive: true, status: agentStatus({ paused }) },
+    ]);
+    return progressLine(progress, problems);
+  };
+  assert.match(lineWith(true), /, paused, until `ubiring resume CONFIG`; a2 does not answer$/);
+  assert.match(lineWith(false), /queue 0; the crawl is paused; a2 does not answer$/);
+});
+
 test('progress line: shows the number of hosts that wait for robots.txt, if any do', () => {
   const status = { hosts: 12, hostsWithQueue: 3, queued: 16 };
   assert.doesNotMatch(lineOf(status), /robots/);
