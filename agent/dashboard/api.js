@@ -3,12 +3,23 @@
 
 const API = '/api/v1';
 const TOKEN = 'ubiring-token';
+const ROLES = ['read', 'steer', 'admin'];
+/** A person sends no headers. */
+const REMEDIES = {
+  'token-missing': 'press Token, and enter one',
+  'token-unknown': 'press Token, and enter another one',
+  'role-too-low': 'press Token, and enter one with that role',
+};
+/** The role that the last answer named. */
+let role = 'admin';
+
+export const may = (needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
 
 /** An answer with a problem document: what is wrong, and the remedy. */
 export class Problem extends Error {
   constructor({ title, status, detail, code, remedy }) {
     super(detail ?? title);
-    Object.assign(this, { status, code, remedy });
+    Object.assign(this, { status, code, remedy: REMEDIES[code] ?? remedy });
   }
 }
 
@@ -31,6 +42,7 @@ async function request(path, options = {}) {
     const remedy = 'start the launch again, or open the dashboard of another agent';
     throw new Problem({ status: 0, detail: 'this server does not answer', remedy });
   }
+  role = response.headers.get('ubiring-role') ?? role;
   if (response.ok) return response;
   const document = await response.json().catch(() => ({ detail: response.statusText }));
   throw new Problem({ status: response.status, ...document });

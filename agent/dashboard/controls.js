@@ -1,7 +1,7 @@
 // The controls: directives with their receipts, seeds, and agents that leave or stop.
 
 import { html, useState } from '/lib/htm.js';
-import { post } from './api.js';
+import { may, post } from './api.js';
 import { count, duration } from './format.js';
 import { MovesDialog } from './moves.js';
 import { Failure, Table } from './tables.js';
@@ -115,6 +115,8 @@ export function Directives({ view, refresh }) {
   return html`<section>
     <h2>Directives</h2>
     <${Receipt} command=${command} />
+    ${!may('steer') && html`<p class="note warn">These need the role steer: press Token.</p>`}
+    <fieldset disabled=${!may('steer')}>
     <${Table} caption="Directives in force" columns=${columns} rows=${view.orders ?? []} keyOf=${(d) => `${d.kind} ${d.host}`} empty="No directive is in force." />
     <div class="grid forms">
       <form class="card stack" onSubmit=${give(isPaused ? 'Resume' : 'Pause', { kind: isPaused ? 'resume' : 'pause' })}>
@@ -132,7 +134,7 @@ export function Directives({ view, refresh }) {
         <label>Delay in milliseconds <input type="number" min="0" max="86400000" value=${form.delay} onInput=${set('delay')} /></label>
         <div class="row">
           <button type="button" disabled=${host === '' || form.delay === ''} onClick=${give(`Delay of ${host}`, { kind: 'delay', host, delayMs: Number(form.delay) })}>Set the delay</button>
-          <button type="button" disabled=${host === ''} onClick=${give(`Delay of ${host}`, { kind: 'undelay', host })}>Use the config's</button>
+          <button type="button" disabled=${host === ''} onClick=${give(`Delay of ${host}`, { kind: 'undelay', host })}>Use the delay of the config</button>
         </div>
       </form>
       <form class="card stack" onSubmit=${(event) => {
@@ -161,6 +163,7 @@ export function Directives({ view, refresh }) {
       </form>
       <${Stop} command=${command} />
     </div>
+    </fieldset>
     ${asked && html`<${MovesDialog} ...${asked} onSure=${sure} onClose=${close} />`}
   </section>`;
 }
@@ -175,7 +178,7 @@ function Stop({ command }) {
     <h3>Stop</h3>
     <p>All agents settle their pages and exit. A later launch continues the crawl.</p>
     <label class="check"><input type="checkbox" checked=${isSure} onChange=${(e) => setSure(e.target.checked)} /> Stop all agents</label>
-    <button type="submit" class="danger" disabled=${!isSure}>Stop the crawl</button>
+    <button type="submit" class="danger" disabled=${!isSure || !may('admin')}>Stop the crawl</button>
   </form>`;
 }
 

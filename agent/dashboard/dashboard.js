@@ -2,7 +2,7 @@
 // shows one of its parts, which the address names.
 
 import { html, render, useEffect, useMemo, useRef, useState } from '/lib/htm.js';
-import { get, readEvents, token } from './api.js';
+import { get, may, readEvents, token } from './api.js';
 import { Chart, seriesOf } from './charts.js';
 import { Circle, colouring, Matrix } from './circle.js';
 import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
@@ -153,7 +153,7 @@ function stateOf({ complete, agents, failures }) {
 
 function Header({ view, error, samples, refresh, askToken }) {
   const command = useCommand(view, refresh);
-  const [kind, text] = error ? ['bad', 'no answer'] : view ? stateOf(view) : ['', 'connecting'];
+  const [kind, text] = error ? ['bad', [401, 403].includes(error.status) ? 'refused' : 'no answer'] : view ? stateOf(view) : ['', 'connecting'];
   const agents = view?.agents ?? [];
   const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);
   const isPaused = agents.some(({ paused }) => paused);
@@ -174,7 +174,7 @@ function Header({ view, error, samples, refresh, askToken }) {
     <div class="brand"><img src="/icon.svg" alt="" width="30" height="30" /><h1>${view?.name ?? 'ubiring'}</h1><span class=${`pill ${kind}`}>${text}</span></div>
     ${numbers && html`<dl class="numbers">${numbers.map(([name, value, kind]) => html`<div key=${name}><dt>${name}</dt><dd class=${kind || ''}>${value}</dd></div>`)}</dl>`}
     <div class="actions">
-      ${agents.length > 0 && html`<button type="button" class="main" onClick=${() => command.send(isPaused ? 'Resume' : 'Pause', '/directives', { kind: isPaused ? 'resume' : 'pause' })}>${isPaused ? 'Resume' : 'Pause'}</button>`}
+      ${agents.length > 0 && html`<button type="button" class="main" disabled=${!may('steer')} onClick=${() => command.send(isPaused ? 'Resume' : 'Pause', '/directives', { kind: isPaused ? 'resume' : 'pause' })}>${isPaused ? 'Resume' : 'Pause'}</button>`}
       <button type="button" onClick=${askToken}>Token</button>
       <${Theme} />
     </div>
@@ -224,6 +224,9 @@ function Now({ view }) {
 }
 
 function Overview({ view, circle, samples, events, colours, theme }) {
+  if (view.agents.length === 0) {
+    return html`<${Now} view=${view} /><section class="card"><h2>No agent runs</h2><p><a href="#replay">Replay</a> shows the crawl until now.</p><${EventList} events=${events.slice(0, 12)} /></section>`;
+  }
   // Agents that no longer answer keep their lines.
   const ids = [...new Set(samples.flatMap(({ rates }) => Object.keys(rates)))].sort(byName);
   const times = samples.map(({ at }) => at / 1000);
@@ -247,7 +250,7 @@ function Overview({ view, circle, samples, events, colours, theme }) {
           <${EventList} events=${events.slice(0, 6)} />
         </section>
       </div>
-      <section class="card wide">
+      ${times.length > 1 && html`<section class="card wide">
         <h2>Since this page was opened</h2>
         <div class="charts">
           <${Chart} title="Pages per second" times=${times} series=${perAgent('rates')} theme=${theme} />
@@ -255,7 +258,7 @@ function Overview({ view, circle, samples, events, colours, theme }) {
           <${Chart} title="Failed requests per minute" times=${times} series=${failedSeries(samples)} theme=${theme} />
           <${Chart} title="Loop delay in ms" times=${times} series=${perAgent('delays')} theme=${theme} />
         </div>
-      </section>
+      </section>`}
     </div>
   `;
 }
@@ -284,9 +287,7 @@ function TokenDialog({ onClose, onChange }) {
   const dialog = useRef(null);
   const [text, setText] = useState(token.get());
   useEffect(() => dialog.current.showModal(), []);
-  const submit = (event) => {
-    event.preventDefault();
-    const given = text.trim();
+  const use = (given) => {
     if (given !== token.get()) {
       token.set(given);
       onChange();
@@ -294,11 +295,14 @@ function TokenDialog({ onClose, onChange }) {
     dialog.current.close();
   };
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="token-title">
-    <form class="stack" onSubmit=${submit}>
+    <form class="stack" onSubmit=${(event) => {
+      event.preventDefault();
+      use(text.trim());
+    }}>
       <h2 id="token-title">Token</h2>
-      <p>From the file that <code>monitor.tokens</code> names. It is kept for this tab only. On the machine of the agent, no token is needed.</p>
+      <p>From the file that <code>monitor.tokens</code> names, or from MONITOR_TOKENS. It is kept for this tab only. On the machine of the agent, none is needed to read.</p>
       <label>Token <input type="password" autocomplete="off" pattern="[!-~]*" value=${text} onInput=${(e) => setText(e.target.value)} /></label>
-      <div class="row"><button type="submit" class="main">Use it</button><button type="button" onClick=${() => dialog.current.close()}>Cancel</button></div>
+      <div class="row"><button type="submit" class="main">Use it</button>${token.get() && html`<button type="button" onClick=${() => use('')}>Forget it</button>`}<button type="button" onClick=${() => dialog.current.close()}>Cancel</button></div>
     </form>
   </dialog>`;
 }

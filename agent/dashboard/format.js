@@ -2,15 +2,16 @@
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const decimal = new Intl.NumberFormat('en', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const fine = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 export const count = (n) => whole.format(n);
-export const rate = (n) => (n < 100 ? tenths : whole).format(n);
+export const rate = (n) => (n < 100 ? decimal : whole).format(n);
 export const short = (n) => (Math.abs(n) < 10_000 ? whole : compact).format(n);
 /** For the steps of an axis, which may be small fractions. */
 export const step = (n) => (Math.abs(n) < 10 ? fine : Math.abs(n) < 10_000 ? whole : compact).format(n);
-export const percent = (fraction) => `${tenths.format(fraction * 100)}\u00a0%`;
+export const percent = (fraction) => `${decimal.format(fraction * 100)}\u00a0%`;
 
 export function bytes(n) {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];

@@ -24,6 +24,8 @@ export function Lookup({ filters, setFilters }) {
   </section>`;
 }
 
+const VERDICTS = { true: 'good', false: 'bad' };
+
 function UrlReport({ url }) {
   const [{ report, error, of }, set] = useState({});
   useEffect(() => {
@@ -36,19 +38,21 @@ function UrlReport({ url }) {
   }, [url]);
   if (of !== url) return html`<p class="quiet" aria-busy="true">Asking the owner…</p>`;
   if (error) return html`<${Failure} error=${error} />`;
+  const its = report.stored?.url;
   const refused = report.filters.find(({ passes }) => passes === false);
   return html`<article class="card">
     <h3 class="url">${report.url}</h3>
     <dl>
       <dt>State</dt><dd>${report.state ?? 'not known'}</dd>
+      ${its?.fetchedAt && html`<dt>Answer</dt><dd>${[its.status ?? its.error, its.contentType, its.bytes !== null && bytes(its.bytes), duration(its.durationMs)].filter(Boolean).join(', ')}, ${dateTime(its.fetchedAt)}</dd>`}
       <dt>Owner</dt><dd>${report.owner ?? 'not known'}, then ${report.order.slice(1, 4).join(', ')}</dd>
       ${report.foundAt && html`<dt>Found</dt><dd>${dateTime(report.foundAt)}</dd>`}
-      <dt>Would be crawled</dt><dd>${refused ? `no: ${refused.why}` : 'yes'}</dd>
+      <dt>Allowed</dt><dd>${refused ? `no: ${refused.why}` : 'yes'}</dd>
     </dl>
     <h4>Rules</h4>
     <ul class="checks">
       ${report.filters.map(
-        ({ filter, passes, why }) => html`<li key=${filter}><span class=${`pill ${passes ? 'good' : 'bad'}`}>${passes ? 'passes' : 'stops'}</span> <strong>${filter}</strong> <span class="quiet">${why}</span></li>`,
+        ({ filter, passes, why }) => html`<li key=${filter}><span class=${`pill ${VERDICTS[passes]}`}>${passes === null ? 'unknown' : passes ? 'passes' : 'stops'}</span> <strong>${filter}</strong> <span class="quiet">${why}</span></li>`,
       )}
     </ul>
     ${
@@ -68,12 +72,12 @@ const VIEWS = { pages: 'Pages', frontier: 'Queued', skipped: 'Skipped' };
 const link = ({ url }) => html`<a class="url" href=${`#lookup?url=${encodeURIComponent(url)}`}>${url}</a>`;
 const COLUMNS = {
   pages: [
-    { title: 'URL', of: link },
-    { title: 'Status', number: true, of: (p) => p.status ?? p.error },
+    { title: 'URL', by: (p) => p.url, of: link },
+    { title: 'Status', number: true, by: (p) => p.status ?? 0, of: (p) => p.status ?? p.error },
     { title: 'Type', of: (p) => p.content_type ?? '' },
     { title: 'Bytes', number: true, of: (p) => bytes(p.bytes) },
     { title: 'Time', number: true, of: (p) => duration(p.duration_ms) },
-    { title: 'At', number: true, of: (p) => dateTime(p.fetched_at) },
+    { title: 'At', number: true, by: (p) => p.fetched_at, of: (p) => dateTime(p.fetched_at) },
   ],
   frontier: [
     { title: 'URL', of: link },
@@ -90,8 +94,10 @@ const COLUMNS = {
 function HostReport({ host }) {
   const [view, setView] = useState('pages');
   const found = useRows(`/${view}`, { host });
+  const its = useRows('/hosts', { search: host, limit: 1000 }).rows.find((row) => row.host === host);
   return html`<article class="card">
     <h3 class="url">${host}</h3>
+    ${its && html`<p>${its.state}, at ${its.agent}; ${count(its.pages_done)} pages, ${count(its.pages_queued)} queued; a request every ${duration(its.delay_ms)}</p>`}
     <div class="tabs" role="group" aria-label="List">
       ${Object.entries(VIEWS).map(
         ([name, title]) => html`<button type="button" aria-pressed=${view === name} onClick=${() => setView(name)}>${title}</button>`,
@@ -137,7 +143,7 @@ export function Sql({ filters, setFilters }) {
   return html`<section>
     <h2>SQL</h2>
     <form class="stack" onSubmit=${run}>
-      <label>A statement that reads the views <a href="https://www.sqlite.org/lang_select.html" rel="noreferrer">of SQLite</a>: pages, frontier, skipped, hosts, links, events, orders
+      <label><span>A <a href="https://www.sqlite.org/lang_select.html" rel="noreferrer">SELECT</a> from the views pages, frontier, skipped, hosts, links, events, orders and samples</span>
         <textarea rows="5" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)}></textarea>
       </label>
       <div class="row">

@@ -16,6 +16,10 @@ const TICK_MS = 100;
 /** A sample is valid for so long: an agent that has ended takes no more. */
 const SAMPLE_MS_MAX = 20_000;
 const TEXTS = { join: 'joins', leave: 'leaves', suspect: 'is removed' };
+/** Agents that see the same change do so within this time. */
+const SAME_MS = 10_000;
+/** Places of a chart. */
+const POINTS_MAX = 600;
 
 export function Replay({ colours, theme, filters, setFilters }) {
   const [{ history, error }, set] = useState({});
@@ -57,11 +61,11 @@ export function Replay({ colours, theme, filters, setFilters }) {
   const { problems } = history;
   const lost = problems.length > 0 && html`<section class="card problems"><h2>Not shown</h2><${Problems} problems=${problems} /></section>`;
   if (!span) return html`${lost}<p class="quiet">The agents have recorded nothing yet. They take a sample every 10 s.</p>`;
-  const now = history.agents.map(({ id, samples }) => ({ id, sample: sampleAt(samples, at) }));
-  const total = (i) => now.reduce((sum, { sample }) => sum + (sample?.[i] ?? 0), 0);
+  const now = history.agents.map(({ samples }) => samplesAt(samples, [at])[0]);
+  const total = (i) => now.reduce((sum, sample) => sum + (sample?.[i] ?? 0), 0);
   const { times, of } = valuesUntil(history, at);
   const ids = history.agents.map(({ id }) => id);
-  const past = history.changes.filter((change) => change.at <= at).reverse();
+  const past = latestOf(history.changes, at);
   const start = () => {
     if (!isPlaying && at >= span.to) setFilters({ at: span.from });
     setPlaying(!isPlaying);
@@ -80,9 +84,9 @@ export function Replay({ colours, theme, filters, setFilters }) {
       </label>
       <dl class="numbers">
         ${[
-          ['pages', count(total(1))],
-          ['pages/s', rate(total(3))],
-          ['queued', count(total(2))],
+          ['pages then', count(total(1))],
+          ['pages/s then', rate(total(3))],
+          ['queued then', count(total(2))],
         ].map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
       </dl>
     </div>
@@ -92,9 +96,9 @@ export function Replay({ colours, theme, filters, setFilters }) {
       </section>
       <section class="card"><h2>Changes until then</h2>
         <ol class="events" aria-label="Changes of the members, the latest first">
-          ${past.slice(0, 12).map(
+          ${past.map(
             ({ at: then, by, id, kind }) => html`<li key=${`${then} ${by} ${id}`}>
-              <time>${time(then)}</time><span class="who">${by}</span><span class=${`kind ${kind}`}>${kind}</span><span class="detail">${id} ${TEXTS[kind]}</span>
+              <time>${time(then)}</time><span class="who">${id}</span><span class=${`kind ${kind}`}>${TEXTS[kind]}</span><span class="detail">seen by ${by.join(', ')}</span>
             </li>`,
           )}
         </ol>
@@ -111,25 +115,34 @@ function clamp(at, { from, to }) {
   return Number.isFinite(at) ? Math.min(Math.max(at, from), to) : to;
 }
 
-/** The last sample before `at`, unless the agent has ended since. */
-function sampleAt(samples, at) {
-  let found = null;
-  for (const sample of samples) {
-    if (sample[0] > at) break;
-    found = sample;
+/** The latest changes until `at`; one that several agents saw is one. */
+function latestOf(changes, at) {
+  const rows = [];
+  for (const { by, ...change } of changes.toReversed()) {
+    if (change.at > at) continue;
+    const same = rows.find(({ id, kind, at: then }) => id === change.id && kind === change.kind && then - change.at < SAME_MS);
+    if (same) same.by.push(by);
+    else if (rows.push({ ...change, by: [by] }) > 12) break;
   }
-  const gap = samples.length > 1 ? (samples.at(-1)[0] - samples[0][0]) / (samples.length - 1) : 0;
-  return found && at - found[0] <= Math.max(SAMPLE_MS_MAX, 2 * gap) ? found : null;
+  return rows;
 }
 
-/** One axis of time for all agents, up to `at`. */
-function valuesUntil({ agents }, at) {
-  const all = [...new Set(agents.flatMap(({ samples }) => samples.map(([then]) => Math.round(then / 1000))))];
-  const times = all.filter((then) => then * 1000 <= at).sort((a, b) => a - b);
-  const of = (i) => (id) => {
-    const { samples } = agents.find((agent) => agent.id === id);
-    const values = new Map(samples.map((sample) => [Math.round(sample[0] / 1000), sample[i]]));
-    return times.map((then) => values.get(then) ?? null);
-  };
-  return { times, of };
+/** The last sample at each of the `times`, unless the agent has ended since. */
+function samplesAt(samples, times) {
+  const gap = samples.length > 1 ? (samples.at(-1)[0] - samples[0][0]) / (samples.length - 1) : 0;
+  let k = -1;
+  return times.map((at) => {
+    while (samples[k + 1]?.[0] <= at) k++;
+    return k >= 0 && at - samples[k][0] <= Math.max(SAMPLE_MS_MAX, 2 * gap) ? samples[k] : null;
+  });
+}
+
+/** One axis of time for all agents, up to `at`, although each takes its samples at other times. */
+function valuesUntil({ span: { from, to }, agents }, at) {
+  const step = Math.max(SAMPLE_MS_MAX / 2, (to - from) / POINTS_MAX);
+  const all = Array.from({ length: Math.ceil((at - from) / step) }, (_, k) => from + k * step);
+  all.push(at);
+  const found = new Map(agents.map(({ id, samples }) => [id, samplesAt(samples, all)]));
+  const of = (i) => (id) => found.get(id).map((sample) => sample?.[i] ?? null);
+  return { times: all.map((then) => then / 1000), of };
 }

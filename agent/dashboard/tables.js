@@ -1,7 +1,7 @@
 // Tables of agents, hosts, URLs and events, with filters that are kept in the address.
 
 import { html, useEffect, useRef, useState } from '/lib/htm.js';
-import { get } from './api.js';
+import { get, may } from './api.js';
 import { ago, byName, bytes, count, duration, rate, time } from './format.js';
 
 /**
@@ -103,13 +103,13 @@ export function Agents({ view, colours, onLeave }) {
     measured('Runs for', (a) => a.uptimeMs, duration),
     {
       title: 'Leave',
-      of: (a) => html`<button type="button" class="small" onClick=${() => onLeave(a.id)}>Leave<span class="hidden"> ${a.id}</span></button>`,
+      of: (a) => html`<button type="button" class="small" disabled=${!may('admin')} onClick=${() => onLeave(a.id)}>Leave<span class="hidden"> ${a.id}</span></button>`,
     },
   ];
   return html`<section>
     <h2>Agents</h2>
     <${Table} caption="Agents" columns=${columns} rows=${view.agents} keyOf=${(a) => a.id} empty="No agent answers." />
-    ${view.unreachable.length > 0 && html`<p class="note bad">No answer from ${view.unreachable.join(', ')}.</p>`}
+    <${Problems} problems=${view.problems.filter(({ place }) => place === 'agents')} />
   </section>`;
 }
 

@@ -15,6 +15,8 @@ export interface SyntheticCluster {
   readonly url: string;
   /** The agent answers no more, and the others take its part. */
   kill(id: string): void;
+  /** The role of clients from now on, as the header of the API names it. */
+  role(role: string): void;
   stop(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function startSynthetic(
   const cluster = { overlay, replicas: 100, kademlia: { ids: 8 } } as never;
   const all = Array.from({ length: agents }, (_, k) => `a${k + 1}`);
   let ids = all;
+  let roleNow = 'admin';
   const view = (): ClusterView => {
     const dead = all.filter((id) => !ids.includes(id));
     return {
@@ -79,7 +82,13 @@ export async function startSynthetic(
       return { overlay, views: [circleView(cluster, ids, members)] };
     },
     '/api/v1/history': () => ({
-      ...{ span: { from: 1000, to: 10_000 }, agents: [], changes: [], problems: [] },
+      ...{ span: { from: 1000, to: 10_000 }, problems: [] },
+      // Each agent takes its samples at other times.
+      agents: all.map((id, k) => ({
+        id,
+        samples: [2000, 5000, 8000].map((at) => [at + k, 100, 50 + k, 3 + k, 10]),
+      })),
+      changes: all.map((by, k) => ({ at: 1000 + k, by, id: 'a1', kind: 'join' })),
     }),
     '/api/v1/hosts': () => ({ rows: [], next: null, problems: [] }),
   };
@@ -87,6 +96,7 @@ export async function startSynthetic(
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const asset = assets.get(pathname);
     const answer = answers[pathname];
+    response.setHeader('ubiring-role', roleNow);
     if (asset) response.writeHead(200, { 'content-type': asset.type }).end(asset.body);
     else if (answer) response.end(JSON.stringify(answer(searchParams.get('at'))));
     else if (pathname === '/api/v1/events') {
@@ -98,6 +108,9 @@ export async function startSynthetic(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     kill: (id) => {
       ids = ids.filter((one) => one !== id);
+    },
+    role: (role) => {
+      roleNow = role;
     },
     stop: () =>
       new Promise((resolve) => {

@@ -307,6 +307,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     await refusal(`${api}/directives`, { ...pause, headers: rebound }, 403, 'host-refused');
     await refusal(`${url}/metrics`, { headers: rebound }, 403, 'host-refused');
     await refusal(`${api}/directives`, pause, 403, 'role-too-low');
+    assert.equal((await ask(`${api}/cluster`)).headers['ubiring-role'], 'read');
     await refusal(
       `${api}/stop`,
       { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } },

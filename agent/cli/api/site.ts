@@ -100,6 +100,8 @@ export class Site {
     if (url.pathname === '/healthz') return this.#health(response);
     if (url.pathname === '/readyz') return this.#readiness(response);
     const role = roleOf(asker, this.#p.tokens);
+    // So that the dashboard offers only what the client may do.
+    response.setHeader('ubiring-role', role);
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
     const found = routeOf(method, url.pathname);
     if (found && 'route' in found) {
