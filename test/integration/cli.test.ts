@@ -155,7 +155,11 @@ describe('command line', { concurrency: 4 }, () => {
     const sql = 'SELECT agent, host, pages_queued AS n FROM hosts';
     const json = await run('query', config, sql, '--json');
     assert.deepEqual(JSON.parse(json.stdout), [{ agent: 'a1', host: 'h.test', n: 5000 }]);
-    assert.match(json.stderr, /a2: no state in .*\na3: no state in /);
+    const away = 'it is not a member now, so others own its hosts';
+    assert.match(
+      json.stderr,
+      new RegExp(`a2: no state in .*; ${away}\na3: no state in .*; ${away}`),
+    );
     const csv = await run('query', config, sql, '--format', 'csv');
     assert.equal(csv.stdout, 'agent,host,n\r\na1,h.test,5000\r\n');
     const table = await run('query', config, sql);
@@ -169,12 +173,20 @@ describe('command line', { concurrency: 4 }, () => {
     assert.deepEqual([late.code, /the query failed: malformed JSON/.test(late.stderr)], [2, true]);
   });
 
-  test('query ends with 1 and says so if the data directory has no state', async () => {
+  test('without a state, query ends with 1, and explain does not know what no file says', async () => {
     const empty = path.join(scratch.directory, 'empty');
     fs.mkdirSync(empty);
     const { code, stderr } = await run('query', config, 'SELECT 1', '--data', empty);
     assert.equal(code, 1);
     assert.match(stderr, /no agent has a readable state/);
+    const { stdout } = await run('explain', config, 'http://h.test/1', '--data', empty);
+    for (const [filter, why] of [
+      ['depth', 'not known yet; limits\\.depthPerHost is 16'],
+      ['pages', 'not known yet; limits\\.pagesPerHost is \\d+'],
+      ['block', 'not known yet'],
+    ]) {
+      assert.match(stdout, new RegExp(`^${filter} +unknown +${why}$`, 'm'));
+    }
   });
 
   test('query ends without an error if its reader closes the pipe', async () => {

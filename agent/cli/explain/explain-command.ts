@@ -26,6 +26,9 @@ import { type ChainLink, explainText, type FilterVerdict, type UrlReport } from 
 /** Maximum number of referrers followed towards the seed; more than any sensible depth limit. */
 const CHAIN_MAX = 100;
 
+/** No agent or state file that was read has it. */
+const UNKNOWN = 'not known yet';
+
 /** Exits with 2 if the text is not a URL to crawl. Explains unknown URLs, too. */
 export async function explain(
   file: string,
@@ -158,7 +161,7 @@ async function filtersOf(
     {
       filter: 'depth',
       passes: url ? url.depth <= limits.depthPerHost : null,
-      why: `${url ? url.depth : 'unknown'} of limits.depthPerHost ${limits.depthPerHost}`,
+      why: ofLimit(url?.depth, 'limits.depthPerHost', limits.depthPerHost),
     },
     {
       filter: 'trap',
@@ -168,15 +171,19 @@ async function filtersOf(
     {
       filter: 'pages',
       passes: done === undefined ? null : done < limits.pagesPerHost,
-      why: `${done ?? 'unknown'} of limits.pagesPerHost ${limits.pagesPerHost}`,
+      why: ofLimit(done, 'limits.pagesPerHost', limits.pagesPerHost),
     },
     {
       filter: 'block',
       passes: its ? !its.blocked : null,
-      why: its?.blocked ? 'blocked by a directive' : 'no directive blocks it',
+      why: its ? (its.blocked ? 'blocked by a directive' : 'no directive blocks it') : UNKNOWN,
     },
     await robotsFilter(politeness.robots, identity, stored, find),
   ];
+}
+
+function ofLimit(n: number | undefined, name: string, limit: number): string {
+  return n === undefined ? `${UNKNOWN}; ${name} is ${limit}` : `${n} of ${name} ${limit}`;
 }
 
 /** A robots.txt to which that of another host redirects passes regardless of include and exclude. */

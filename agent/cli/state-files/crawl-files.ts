@@ -39,14 +39,15 @@ export async function openCrawlFiles(
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
   const { files, problems, hasUnreadable, isPartial } = await openAllFiles(config, views);
-  for (const problem of problems) say(problem);
   if (files.length === 0) {
+    for (const problem of problems) say(problem);
     const what = `${inVain}: no agent has a readable state in ${config.agent.dataDir}`;
     say(hasUnreadable ? what : `${what}; start the crawl, or name another directory with --data`);
     return { ok: false, code: hasUnreadable ? 4 : 1 };
   }
   const owners = ownersOf(files, config);
   const { backups, view } = owners;
+  for (const problem of problems) say(withOwners(problem, view));
   // As in `audit`: every agent of the view has hosts; an agent that never joined has none.
   const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
   let hasDamage = hasUnreadable;
@@ -61,10 +62,19 @@ export async function openCrawlFiles(
     const remedy =
       missing.length > 0 ? whereElse(config, owners) : repairLines(config, copiesOf(backups, view));
     const what = `the output is not complete: a state is missing or damaged${absent}`;
-    say([what, ...remedy].join('\n'));
+    // For `query`, all that answer elsewhere were asked.
+    const live = views ? '' : '; `query` also reads agents that run elsewhere, with monitor.listen';
+    say([what + live, ...remedy].join('\n'));
     return 4;
   };
   return { ok: true, files, views: new ClusterViews(files, onProblem, owners.owner), end };
+}
+
+/** The rows are complete without the state of an agent that is no member. */
+function withOwners(problem: string, view: readonly string[]): string {
+  const isMissing = / no state in /.test(problem);
+  if (!isMissing || view.some((id) => problem.startsWith(`${id}: `))) return problem;
+  return `${problem}; it is not a member now, so others own its hosts`;
 }
 
 interface AllFiles extends StateFiles {

@@ -85,7 +85,7 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
     case 'leave':
       return detail.agent === id ? `left in ${ms('tookMs')}` : `saw ${of('agent')} leave`;
     case 'abort':
-      return `aborted ${of('requests')} open ${detail.requests === 1 ? 'request' : 'requests'}: ${of('why')}`;
+      return `aborted ${of('requests')} open ${detail.requests === 1 ? 'request' : 'requests'}: ${abortText(of('why'))}`;
     case 'trap':
       return `slowed ${of('host')}: ${of('stale')} pages with nothing new`;
     case 'robots':
@@ -104,6 +104,11 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
     default:
       return JSON.stringify(detail);
   }
+}
+
+/** The glossary explains the lease; here it matters that nothing is lost. */
+function abortText(why: string): string {
+  return why === 'the lease lapsed' ? `${why} (echoes were late); they are repeated` : why;
 }
 
 /** Without a value, the directive was revoked. */

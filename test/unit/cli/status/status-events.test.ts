@@ -35,8 +35,14 @@ test('status: counts aborted requests, with the reason', () => {
     return { kind: 'abort', ageMs: 2000, detail } as const;
   };
   const [one, more] = recentLines([{ id: 'a1', recent: [aborted(1), aborted(3)] }]);
-  assert.equal(one, '  2.0 s ago  a1  aborted 1 open request: the lease lapsed');
-  assert.equal(more, '  2.0 s ago  a1  aborted 3 open requests: the lease lapsed');
+  assert.equal(
+    one,
+    '  2.0 s ago  a1  aborted 1 open request: the lease lapsed (echoes were late); they are repeated',
+  );
+  assert.equal(
+    more,
+    '  2.0 s ago  a1  aborted 3 open requests: the lease lapsed (echoes were late); they are repeated',
+  );
 });
 
 test('status: shows that the Redis of a network fails, and for how long it did', () => {
