@@ -126,12 +126,18 @@ function command(
     .option(...dataOption);
 }
 
+/** @param lines - arguments after the program */
+function exampleText(...lines: readonly string[]): string {
+  return ['', 'Examples:', ...lines.map((line) => `  ubiring ${line}`)].join('\n');
+}
+
 const launchHelp = `
 A launch is refused (4) if it leaves out agents that alone know some URLs, for
 example because agents were removed or renamed. If a state file of a complete
 crawl is missing or damaged, launch restores it from the copies and exits.
 
 Examples:
+  ubiring launch crawl.yaml                           starts or continues the crawl
   ubiring launch crawl.yaml --agents 2 --fresh
   ubiring launch crawl.yaml --repair`;
 
@@ -157,10 +163,10 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
     .action(action(async () => (await import('./launch/launch-command.ts')).launch));
 }
 
-const agentHelp = `
-Examples:
-  ubiring agent crawl.yaml --id a3 --data /srv/crawl
-  ubiring agent crawl.yaml --id n1 --listen tcp://10.0.0.5:7101`;
+const agentHelp = exampleText(
+  'agent crawl.yaml --id a3 --data /srv/crawl',
+  'agent crawl.yaml --id n1 --listen tcp://10.0.0.5:7101',
+);
 
 function addAgentCommand(root: Command, action: ActionOf): void {
   type AgentFlags = Flags<{
@@ -205,12 +211,13 @@ Without a terminal, with NO_COLOR, TERM=dumb, AI_AGENT, CLAUDECODE or
 CURSOR_AGENT it prints one line a second. Keys: h shows all keys.
 
 Examples:
+  ubiring top crawl.yaml
   ubiring top crawl.yaml --json --count 1`;
 
 function addReadingCommands(root: Command, action: ActionOf): void {
-  command(root, 'status', 'ask any running agent about all of them').action(
-    action(async () => (await import('./status/status-command.ts')).status),
-  );
+  command(root, 'status', 'ask any running agent about all of them')
+    .addHelpText('after', exampleText('status crawl.yaml', 'status crawl.yaml --json | jq .agents'))
+    .action(action(async () => (await import('./status/status-command.ts')).status));
   command(root, 'top', 'show the running cluster once a second, until q or the end', [
     '--json',
     'print one JSON object for each frame',
@@ -228,8 +235,10 @@ function addReadingCommands(root: Command, action: ActionOf): void {
     .addOption(new Option('--format <format>', 'json prints one array').choices(formats))
     .addHelpText(
       'after',
-      `\nExamples:\n  ubiring query crawl.yaml "${agentsQuery}"\n` +
-        `  ubiring query crawl.yaml "${failuresQuery}" --format csv`,
+      exampleText(
+        `query crawl.yaml "${agentsQuery}"`,
+        `query crawl.yaml "${failuresQuery}" --format csv`,
+      ),
     )
     .action(action(async () => (await import('./query/query-command.ts')).query));
   command(root, 'owner', 'preference list of each host, owner first, as JSON lines', alwaysJson)
@@ -244,7 +253,7 @@ function addReadingCommands(root: Command, action: ActionOf): void {
     'check that known = done + queued + skipped + failed and that copies agree; exit with 1 if not',
   )
     .argument('[configs...]', 'other networks of the same crawl: also adds up over all of them')
-    .addHelpText('after', '\nExamples:\n  ubiring audit berlin.yaml paris.yaml')
+    .addHelpText('after', exampleText('audit berlin.yaml paris.yaml'))
     .action(action(async () => (await import('./audit/audit-command.ts')).audit));
   command(
     root,
@@ -252,6 +261,7 @@ function addReadingCommands(root: Command, action: ActionOf): void {
     'why a URL is crawled or not, and its history: owner, filters, robots.txt, state',
   )
     .argument('<url>', 'a URL, known or not')
+    .addHelpText('after', exampleText('explain crawl.yaml https://example.org/page'))
     .action(action(async () => (await import('./explain/explain-command.ts')).explain));
 }
 
@@ -269,7 +279,10 @@ function addExportCommand(root: Command, action: ActionOf): void {
         .choices(exportFormats)
         .default(exportFormats[0]),
     )
-    .addHelpText('after', '\nExamples:\n  ubiring export crawl.yaml --format urls | head')
+    .addHelpText(
+      'after',
+      exampleText('export crawl.yaml > pages.jsonl', 'export crawl.yaml --format urls | head'),
+    )
     .action(
       action(() => async (file: string, flags: ExportFlags) => {
         const { exportCrawl } = await import('./query/export-command.ts');
@@ -295,11 +308,22 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
   command(root, 'block', 'send no more requests to these hosts, and skip their queued URLs')
     .argument(...hostsArgument)
     .option('--off', 'undo a block: the URLs that it skipped are queued again')
+    .addHelpText(
+      'after',
+      exampleText("block crawl.yaml '*.example.org'", "block crawl.yaml '*.example.org' --off"),
+    )
     .action(action(async () => (await load()).block));
   command(root, 'delay', 'change the politeness delay of these hosts')
     .argument(...hostsArgument)
-    .argument('[ms]', 'from the end of a request to the start of the next: milliseconds, or 2s')
+    .argument(
+      '[ms]',
+      'from the end of a request to the next: 500 (ms), or 2s; needed without --off',
+    )
     .option('--off', "undo a delay: the config's delay applies again")
+    .addHelpText(
+      'after',
+      exampleText('delay crawl.yaml example.org 2s', 'delay crawl.yaml example.org --off'),
+    )
     .action(action(async () => (await load()).delay));
   const agentArgument = ['<agent>', 'an identifier'] as const;
   command(root, 'drain', 'an agent hands over its hosts and takes no others, but stays a member')
@@ -318,15 +342,14 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
     .action(action(async () => (await load()).threads));
   command(root, 'seed', 'add seeds while the crawl runs')
     .argument('<url...>', 'URLs in scope')
+    .addHelpText('after', exampleText('seed crawl.yaml https://example.org/ https://example.com/'))
     .action(action(async () => (await import('./commands/seed-command.ts')).seed));
 }
 
 function addReplayCommand(root: Command, action: ActionOf): void {
-  command(
-    root,
-    'replay',
-    'serve the dashboard of a crawl that has ended, to look at its past',
-  ).action(action(async () => (await import('./commands/replay-command.ts')).replay));
+  command(root, 'replay', 'serve the dashboard of a crawl that has ended, to look at its past')
+    .addHelpText('after', exampleText('replay crawl.yaml'))
+    .action(action(async () => (await import('./commands/replay-command.ts')).replay));
 }
 
 function addExitCommands(root: Command, action: ActionOf): void {

@@ -47,6 +47,18 @@ function statusOf(id: string, ids: readonly string[], overlay: string): AgentSta
   });
 }
 
+/** Each agent takes its samples at other times, and all see the first one join. */
+function historyOf(ids: readonly string[]) {
+  return {
+    ...{ span: { from: 1000, to: 10_000 }, problems: [] },
+    agents: ids.map((id, k) => ({
+      id,
+      samples: [2000, 5000, 8000].map((at) => [at + k, 100, 50 + k, 3 + k, 10]),
+    })),
+    changes: ids.map((by, k) => ({ at: 1000 + k, by, id: 'a1', kind: 'join' })),
+  };
+}
+
 export async function startSynthetic(
   agents: number,
   overlay: 'ring' | 'kademlia',
@@ -81,15 +93,7 @@ export async function startSynthetic(
       const members = at === null ? parts() : partsAt(Number(at));
       return { overlay, views: [circleView(cluster, ids, members)] };
     },
-    '/api/v1/history': () => ({
-      ...{ span: { from: 1000, to: 10_000 }, problems: [] },
-      // Each agent takes its samples at other times.
-      agents: all.map((id, k) => ({
-        id,
-        samples: [2000, 5000, 8000].map((at) => [at + k, 100, 50 + k, 3 + k, 10]),
-      })),
-      changes: all.map((by, k) => ({ at: 1000 + k, by, id: 'a1', kind: 'join' })),
-    }),
+    '/api/v1/history': () => historyOf(all),
     '/api/v1/hosts': () => ({ rows: [], next: null, problems: [] }),
   };
   const server = http.createServer((request, response) => {

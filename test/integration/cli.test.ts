@@ -105,6 +105,11 @@ describe('command line', { concurrency: 4 }, () => {
     assert.equal(help.code, 0);
     assert.match(help.stdout, /Examples:[\s\S]*ubiring launch crawl\.yaml/);
     assert.match((await run('query', '--help')).stdout, /SELECT agent, count/);
+    const shown = 'launch agent status top query explain export block delay seed replay'.split(' ');
+    for (const command of shown) {
+      const { stdout } = await run(command, '--help');
+      assert.match(stdout, new RegExp(`\\n\\nExamples:\n  ubiring ${command} crawl`), command);
+    }
     const version = await run('--version');
     assert.deepEqual([version.code, /^\d+\.\d+\.\d+\n$/.test(version.stdout)], [0, true]);
   });

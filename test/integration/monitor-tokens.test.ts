@@ -66,4 +66,9 @@ test('config check refuses the tokens that a launch refuses', async (t) => {
     assert.equal(ok, false);
     assert.match(problems[0]!.message, why);
   }
+  for (const file of ['empty.txt', 'none.txt']) {
+    scratch.write(file, `read ${TOKEN}\n`);
+    const config = await scratch.config(1, { monitor: { listen: '0.0.0.0:0', tokens: file } });
+    assert.equal((await run('config', 'check', config)).code, 0);
+  }
 });

@@ -250,6 +250,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'replay-command.ts: nothing to show: no agent',
     by: ['test/integration/monitor-tokens.test.ts', 'an agent that other machines can reach'],
   },
+  {
+    says: 'token-source.ts: write "ROLE TOKEN" lines into it, or remove monitor.tokens',
+    by: ['test/integration/monitor-tokens.test.ts', 'config check refuses the tokens that a'],
+  },
   ...(
     [
       ['cluster-watch.ts: start them, and the crawl continues', 'a launch serves the state'],
@@ -310,7 +314,8 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the surrounding command'],
   ['agent/cli/common/load-config.ts: … --data …', 'an option of the surrounding command'],
-  ['agent/cli/query/next-steps.ts:   ubiring query …', 'a query that shows the result'],
+  ['agent/cli/query/next-steps.ts: ', 'shows the result'],
+  ['status-command.ts:   … and … more (--json)', 'an option that shows all'],
   ['agent/cli/top/top-view.ts: ', 'describes a key, or names the program'],
   ['agent/cli/launch/progress-view.ts: ubiring launch', 'names the program'],
   ['agent/cli/agent/local-agents.ts: --agents', 'describes the values of the option'],
