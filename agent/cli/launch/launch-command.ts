@@ -266,6 +266,7 @@ class Launch {
     const now = monotonicMs();
     const reported = this.agents.map((agent) => ({
       alive: agent.exit === null && !agent.isSilent(now),
+      left: agent.exit?.kind === 'left',
       status: agent.status,
     }));
     this.#view.show(this.#frames.next(this.#clusterAt(now), now, reported), now);

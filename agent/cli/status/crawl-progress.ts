@@ -27,11 +27,15 @@ export interface Progress {
 
 export interface Reported {
   readonly alive: boolean;
+  /** It has handed over its hosts and left on command: others report its pages. */
+  readonly left?: boolean;
   readonly status: AgentStatus | null;
 }
 
 /** An estimate needs a queue that has not grown for this time. */
 const steadyMs = 10_000;
+/** After the death of an agent, successors have reported its pages by then. */
+const inheritMsMax = 60_000;
 /** An estimate from fewer samples would be too rough. */
 const samplesMin = 10;
 
@@ -40,6 +44,9 @@ export class ProgressMeter {
   readonly #samples: { at: number; queued: number; alive: number }[] = [];
   readonly #inherited: boolean;
   #pages = 0;
+  #alive = 0;
+  /** When the number of living agents changed last. */
+  #changedAt = 0;
 
   /** @param inherited - whether successors take over the pages of a dead agent */
   constructor(inherited: boolean) {
@@ -47,13 +54,16 @@ export class ProgressMeter {
   }
 
   /** @param now - monotonic milliseconds */
-  at(now: number, agents: readonly Reported[]): Progress {
+  at(now: number, all: readonly Reported[]): Progress {
+    const agents = all.filter(({ left }) => left !== true);
     const living = agents.flatMap(({ alive, status }) => (alive && status ? [status] : []));
     const sum = (of: (status: AgentStatus) => number) =>
       living.reduce((total, status) => total + of(status), 0);
     const reason = living.find(({ robotsWaitReason }) => robotsWaitReason)?.robotsWaitReason;
     const queued = sum((status) => status.queued + status.outbox);
     const alive = agents.filter((agent) => agent.alive).length;
+    if (alive !== this.#alive) this.#changedAt = now;
+    this.#alive = alive;
     return {
       alive,
       total: agents.length,
@@ -61,7 +71,7 @@ export class ProgressMeter {
       hostsWithQueue: sum((status) => status.hostsWithQueue),
       hostsAwaitingRobots: sum((status) => status.hostsAwaitingRobots),
       ...(reason && { robotsWaitReason: reason }),
-      pages: this.#pagesOf(agents),
+      pages: this.#pagesOf(now, agents),
       pagesPerSecond: sum((status) => status.pagesPerSecond),
       queued,
       openRequests: sum((status) => status.openRequests),
@@ -70,14 +80,18 @@ export class ProgressMeter {
     };
   }
 
-  /** Never decreases after a death: successors report the inherited pages with a delay. */
-  #pagesOf(agents: readonly Reported[]): number {
+  /**
+   * Does not decrease after a death: successors report the inherited pages with a delay. Later it
+   * may, because while a host moves, two agents may report its pages.
+   */
+  #pagesOf(now: number, agents: readonly Reported[]): number {
     let pages = 0;
     for (const { alive, status } of agents) {
       if (status && (alive || !this.#inherited)) pages += status.pages;
     }
     const complete = agents.every(({ alive }) => alive);
-    this.#pages = complete ? pages : Math.max(this.#pages, pages);
+    const isInherited = complete || now - this.#changedAt >= inheritMsMax;
+    this.#pages = isInherited ? pages : Math.max(this.#pages, pages);
     return this.#pages;
   }
 

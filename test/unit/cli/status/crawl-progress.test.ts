@@ -36,6 +36,21 @@ test('progress: counts inherited pages once, and does not fall when an agent die
   assert.equal(at(3, begunAnew), 23, 'a new round begins with few pages');
 });
 
+test('progress: an agent that has left counts no more; pages counted twice are forgotten', () => {
+  const meter = new ProgressMeter(true);
+  const dead = { alive: false, status: agentStatus({ id: 'a2', pages: 70 }) };
+  const left = { ...dead, left: true };
+  const at = (now: number, agents: Parameters<ProgressMeter['at']>[1]) => meter.at(now, agents);
+  at(0, [alive({ pages: 100 }), alive({ id: 'a2', pages: 70 })]);
+  const { pages, total } = at(500, [alive({ pages: 168 }), left]);
+  assert.deepEqual([pages, total], [168, 1]);
+  // A third agent takes hosts of the first one, and for a moment both report their pages.
+  assert.equal(at(1000, [alive({ pages: 168 }), alive({ id: 'a3', pages: 90 }), dead]).pages, 258);
+  const moved = [alive({ pages: 80 }), alive({ id: 'a3', pages: 91 }), dead];
+  assert.equal(at(1500, moved).pages, 258);
+  assert.equal(at(62_000, moved).pages, 171);
+});
+
 test('progress: estimates the time left after the queue has shrunk for ten seconds', () => {
   const shrinking = Array.from({ length: 30 }, (_, k) => 1000 - 10 * k);
   // 20 URLs per second, 710 left.
