@@ -171,11 +171,27 @@ describe('command line', { concurrency: 4 }, () => {
     assert.match(table.stdout, /^agent {2}host {7}n\n[- ]+\na1 {5}h\.test {2}5000\n$/);
     const wrong = await run('query', config, 'SELECT nope FROM pages');
     assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
-    assert.match(wrong.stderr, /the query is not valid: no such column: nope/);
+    assert.match(
+      wrong.stderr,
+      /the query is not valid: no such column: nope; .* names the views, docs/,
+    );
     const writing = await run('query', config, 'DROP TABLE pages');
     assert.equal(writing.code, 2);
     const late = await run('query', config, "SELECT json('{') FROM hosts");
     assert.deepEqual([late.code, /the query failed: malformed JSON/.test(late.stderr)], [2, true]);
+  });
+
+  test('status says that a crawl was complete before its config changed', async () => {
+    const other = path.join(scratch.directory, 'other');
+    fs.mkdirSync(other);
+    const note = { crawl: 'of another scope', at: 1, agents: ['a1'] };
+    fs.writeFileSync(path.join(other, 'complete.json'), JSON.stringify(note));
+    const { code, stderr } = await run('status', config, '--data', other);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /was complete, but its seeds, limits or scope were others: launch continues/,
+    );
   });
 
   test('without a state, query ends with 1, and explain does not know what no file says', async () => {

@@ -314,6 +314,7 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the surrounding command'],
   ['agent/cli/common/load-config.ts: … --data …', 'an option of the surrounding command'],
+  ['its seeds, limits or scope were others: launch continues it', 'says what launch does'],
   ['agent/cli/query/next-steps.ts: ', 'shows the result'],
   ['status-command.ts:   … and … more (--json)', 'an option that shows all'],
   ['agent/cli/top/top-view.ts: ', 'describes a key, or names the program'],

@@ -82,7 +82,7 @@ export function prepareQuery(
     return statement;
   } catch (error) {
     const help = `${programName()} query --help`;
-    return `the query is not valid: ${messageOf(error)}; "${help}" names the views`;
+    return `the query is not valid: ${messageOf(error)}; "${help}" names the views, docs/VIEWS.md their columns`;
   }
 }
 

@@ -113,6 +113,9 @@ export async function withoutAnswer(
   if (completion.kind === 'changed') {
     say(`the next launch continues the crawl: ${completion.why.join('; ')}`);
   }
+  if (completion.kind === 'other') {
+    say('the crawl was complete, but its seeds, limits or scope were others: launch continues it');
+  }
   const query = `${programName()} query ${shownCrawl(config)} "${agentsQuery}"`;
   say(`no agent answers; start the crawl, or query its state files:\n  ${query}`);
   return 1;
