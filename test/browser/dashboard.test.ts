@@ -209,6 +209,21 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     await page.close();
   });
 
+  test('Look up says where a host is crawled, and what a URL answered', async () => {
+    await untilAsked('the first host has pages', async () => {
+      const pages = await fetch(`${url}api/v1/pages?host=127.123.0.1`);
+      return ((await pages.json()) as { rows: unknown[] }).rows.length > 0;
+    });
+    const { page, faults } = await opened('lookup?host=127.123.0.1');
+    await page
+      .getByText(/, at a\d; [\d,]+ pages, [\d,]+ queued; a request every 1\.?0? s$/)
+      .waitFor();
+    await page.locator('tbody a').first().click();
+    await page.getByText(/^\d{3}, .*B, .* m?s, \d+ \w+ \d+, [\d:]+$/).waitFor();
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
   test('pages of another site in the same browser neither read nor steer', async () => {
     const other = http.createServer((_, response) => {
       response.setHeader('content-type', 'text/html');

@@ -58,6 +58,8 @@ for (const [how, lose, says] of losses) {
       assert.equal(code, 4, `${args[0]}: ${stderr}`);
       assert.match(stderr, says);
       assert.match(stderr, /the output is not complete/);
+      const live = stderr.includes('`query` also reads agents that run elsewhere');
+      assert.equal(live, args[0] === 'export');
       assert.match(stderr, /^ {2}ubiring launch .*crawl\.json --repair$/m);
       for (const agent of ['a1', 'a3']) assert.match(stdout, new RegExp(`http://${agent}\\.test/`));
     }
