@@ -223,6 +223,9 @@ function Now({ view }) {
   </section>`;
 }
 
+/** Of many events of a kind in succession, two are shown: others may matter more. */
+const isNews = ({ kind }, i, all) => all[i - 1]?.kind !== kind || all[i - 2]?.kind !== kind;
+
 function Overview({ view, circle, samples, events, colours, theme }) {
   if (view.agents.length === 0) {
     return html`<${Now} view=${view} /><section class="card"><h2>No agent runs</h2><p><a href="#replay">Replay</a> shows the crawl until now.</p><${EventList} events=${events.slice(0, 12)} /></section>`;
@@ -247,7 +250,7 @@ function Overview({ view, circle, samples, events, colours, theme }) {
         </section>
         <section class="card">
           <h2>Latest events</h2>
-          <${EventList} events=${events.slice(0, 6)} />
+          <${EventList} events=${events.filter(isNews).slice(0, 6)} />
         </section>
       </div>
       ${times.length > 1 && html`<section class="card wide">

@@ -189,6 +189,15 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     await page.close();
   });
 
+  test('many events of a kind do not hide the others from the overview', async () => {
+    const cluster = await started(2, 'ring');
+    const { page } = await opened(cluster.url, 1600);
+    const shown = page.locator('.events .detail');
+    await shown.first().waitFor();
+    assert.deepEqual(await shown.allTextContents(), ['handoff 6', 'handoff 5', 'takeover 0']);
+    await page.close();
+  });
+
   test('a client is offered only what its role permits', async () => {
     const cluster = await started(2, 'ring');
     const { page } = await opened(cluster.url, 1600);

@@ -10,6 +10,13 @@ import type { AgentStatus } from '../../agent/monitor/agent-status.ts';
 import { agentStatus } from '../unit/cli/agent-status.ts';
 
 const SUSPECT_MS = 5000;
+/** A takeover, then as many hand-overs as the overview shows events. */
+const EVENTS = ['takeover', ...Array<string>(6).fill('handoff')]
+  .map((kind, at) => {
+    const event = { agent: 'a1', at: at + 1000, kind, text: `${kind} ${at}`, detail: {} };
+    return `id: a1.${at}\ndata: ${JSON.stringify(event)}\n\n`;
+  })
+  .join('');
 
 export interface SyntheticCluster {
   readonly url: string;
@@ -104,7 +111,7 @@ export async function startSynthetic(
     if (asset) response.writeHead(200, { 'content-type': asset.type }).end(asset.body);
     else if (answer) response.end(JSON.stringify(answer(searchParams.get('at'))));
     else if (pathname === '/api/v1/events') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('retry: 2000\n\n');
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(EVENTS);
     } else response.writeHead(404).end('{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
