@@ -46,7 +46,11 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     refused.stderr,
     /berlin runs with dedup.networks .*rome.*write the same in the confi/,
   );
-  for (const { ended } of launches) assertCode(await ended, 0);
+  for (const [k, { ended }] of launches.entries()) {
+    const end = await ended;
+    assertCode(end, 0);
+    assert.match(end.stderr, RegExp(`, network ${Object.keys(networks)[k]}: 2 agents, state in `));
+  }
   assertWhole(crawl, 0);
   const counts = Object.keys(networks).map((network) => {
     const ids = fs.readdirSync(join(crawl.scratch.directory, network));

@@ -202,3 +202,8 @@ export function shownCrawl(config: Config): string {
   const given = caller().argv.some((word) => word === '--data' || word.startsWith('--data='));
   return given ? `${shownPath(config)} --data ${quoted(config.agent.dataDir)}` : shownPath(config);
 }
+
+/** The name of the crawl, for people; with that of the network if several share it. */
+export function crawlTitle({ name, dedup }: Pick<Config, 'name' | 'dedup'>): string {
+  return dedup.mode === 'none' ? name : `${name}, network ${dedup.network}`;
+}

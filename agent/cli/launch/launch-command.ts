@@ -11,6 +11,7 @@ import type { ExitCode } from '../common/exit-code.ts';
 import { lockLaunch } from '../common/launch-lock.ts';
 import {
   type CommonFlags,
+  crawlTitle,
   load,
   type ResolvedConfig,
   startCommand,
@@ -67,7 +68,7 @@ export async function launch(file: string, flags: CommonFlags & PlanFlags): Prom
   }
   for (const note of start.notes) say(note);
   if (start.kind === 'complete') {
-    say(`${loaded.config.name}: ${start.message}`);
+    say(`${crawlTitle(loaded.config)}: ${start.message}`);
     say(nextSteps(loaded.config));
     return 0;
   }
@@ -135,7 +136,7 @@ async function launchLocked(
   const restart = flags.restart ?? false;
   const run = new Launch({ config, restart, onStarted: unlock, ...start });
   // After the signal handlers are set: a reader of this line may send a signal at once.
-  say(`${config.name}: ${startedText(config, start.ids)}, state in ${config.agent.dataDir}`);
+  say(`${crawlTitle(config)}: ${startedText(config, start.ids)}, state in ${config.agent.dataDir}`);
   // After the agents: they need the files that this process may open, if they are few.
   const http = isServing ? await startedHttp(config) : null;
   if (http) run.serve(http);

@@ -23,6 +23,16 @@ export interface Progress {
   readonly paused: boolean;
   /** Milliseconds left; null if there is no estimate. */
   readonly etaMs: number | null;
+  /** Absent: the crawl is not shared with other networks. */
+  readonly shared?: SharedProgress;
+}
+
+interface SharedProgress {
+  readonly network: string;
+  /** The crawl of this network is complete, and waits for these. */
+  readonly awaited: readonly string[];
+  /** Their Redis does not answer. */
+  readonly lost: readonly string[];
 }
 
 export interface Reported {
@@ -64,6 +74,10 @@ export class ProgressMeter {
     const alive = agents.filter((agent) => agent.alive).length;
     if (alive !== this.#alive) this.#changedAt = now;
     this.#alive = alive;
+    const eta = this.#eta(now, queued, alive);
+    const shared = sharedOf(living);
+    // Without work of its own, the end depends on the other networks.
+    const isHeldUp = shared !== null && (queued === 0 || shared.lost.length > 0);
     return {
       alive,
       total: agents.length,
@@ -76,7 +90,8 @@ export class ProgressMeter {
       queued,
       openRequests: sum((status) => status.openRequests),
       paused: living.length > 0 && living.every((status) => status.paused),
-      etaMs: this.#eta(now, queued, alive),
+      etaMs: isHeldUp ? null : eta,
+      ...(shared && { shared }),
     };
   }
 
@@ -109,4 +124,17 @@ export class ProgressMeter {
     if (samples.length < samplesMin || elapsedMs < steadyMs || shrunkBy <= 0) return null;
     return (queued * elapsedMs) / shrunkBy;
   }
+}
+
+function sharedOf(living: readonly AgentStatus[]): SharedProgress | null {
+  const all = living.flatMap(({ networks }) => networks ?? []);
+  const [first] = all;
+  if (first === undefined) return null;
+  const awaited = all.flatMap((one) => one.awaited ?? []);
+  const lost = all.flatMap(({ failures }) => failures.map(({ network }) => network));
+  return { network: first.network, awaited: sorted(awaited), lost: sorted(lost) };
+}
+
+function sorted(names: readonly string[]): string[] {
+  return [...new Set(names)].sort();
 }

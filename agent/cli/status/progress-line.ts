@@ -11,15 +11,27 @@ const reasonLengthMax = 60;
 
 /** @param problems - follow on the same line */
 export function progressLine(progress: Progress, problems: readonly string[] = []): string {
-  const { alive, total, hosts, pages, queued, etaMs, paused } = progress;
+  const { alive, total, hosts, pages, queued, etaMs, paused, shared } = progress;
   const why = progress.hostsAwaitingRobots > 0 ? ` (${waitsText(progress)})` : '';
   const left = etaMs === null ? '' : `, about ${durationText(etaMs)} left`;
   const eta = paused ? ', paused, until `ubiring resume CONFIG`' : left;
+  const heldUp = heldUpBy(progress).map((text) => `, ${text}`);
+  const end = `${printable(heldUp.join(''))}${eta}`;
   const more = problems.filter((text) => !paused || text !== PAUSED).map((text) => `; ${text}`);
+  const network = shared ? `network ${printable(shared.network)}, ` : '';
   return (
-    `agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
-    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${eta}${more.join('')}`
+    `${network}agents ${alive}/${total}, hosts ${count(hosts)}${why}, pages ${count(pages)} ` +
+    `(${progress.pagesPerSecond.toFixed(1)}/s), queue ${count(queued)}${end}${more.join('')}`
   );
+}
+
+/** Why the networks that share the crawl hold it up. */
+export function heldUpBy({ shared }: Progress): string[] {
+  const { awaited = [], lost = [] } = shared ?? {};
+  return [
+    ...(awaited.length > 0 ? [`complete, waits for ${awaited.join(', ')}`] : []),
+    ...(lost.length > 0 ? [`no answer from the Redis of ${lost.join(', ')}`] : []),
+  ];
 }
 
 /** Shows the reason of one host; if DNS or the network fails, all hosts have the same reason. */

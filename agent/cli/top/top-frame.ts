@@ -4,7 +4,7 @@
 import { type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { type Placement, placementOf } from '../../composition/placement.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
-import type { ResolvedConfig } from '../common/load-config.ts';
+import { crawlTitle, type ResolvedConfig } from '../common/load-config.ts';
 import { type Progress, ProgressMeter, type Reported } from '../status/crawl-progress.ts';
 import type { ClusterStatus } from '../status/status-command.ts';
 import { CopyLags, type Problem, problemsOf, type Watched } from './problems.ts';
@@ -60,7 +60,7 @@ export class TopFrames {
     const silent = unreachable.map((id) => ({ alive: false, status: this.#last.get(id) ?? null }));
     const living = agents.map((status) => ({ alive: true, status }));
     return {
-      crawl: this.#config.name,
+      crawl: crawlTitle(this.#config),
       cluster,
       progress: this.#meter.at(now, reported ?? [...living, ...silent]),
       problems: problemsOf(cluster, this.#watched(cluster, now), this.#config),

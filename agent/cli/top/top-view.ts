@@ -3,6 +3,7 @@
 
 import { hostOf } from '../common/host-order.ts';
 import { count, cut, durationText, printable } from '../common/output.ts';
+import { heldUpBy } from '../status/progress-line.ts';
 import { recentLines } from '../status/status-events.ts';
 import { agentTable, WIDE } from './agent-table.ts';
 import { sparkline } from './rate-history.ts';
@@ -97,8 +98,11 @@ function headOf(frame: TopFrame, columns: number, { title }: Caption): Line[] {
   ];
 }
 
-function leftOf({ progress: { paused, etaMs } }: TopFrame): string[] {
+function leftOf({ progress }: TopFrame): string[] {
+  const { paused, etaMs, shared } = progress;
   if (paused) return ['paused'];
+  // A Redis that does not answer is among the problems.
+  if (shared && shared.awaited.length > 0) return heldUpBy(progress).slice(0, 1).map(printable);
   return etaMs === null ? [] : [`left about ${durationText(etaMs)}`];
 }
 

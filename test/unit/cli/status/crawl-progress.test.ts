@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProgressMeter } from '../../../../agent/cli/status/crawl-progress.ts';
 import { agentStatus } from '../agent-status.ts';
+import { networksStatus } from '../networks-status.ts';
 
 function alive(part: Parameters<typeof agentStatus>[0]) {
   return { alive: true, status: agentStatus(part) };
@@ -83,4 +84,22 @@ test('progress: the death of an agent, whose queue is missing, restarts the wait
   const after = Array.from({ length: 25 }, (_, k) => etaAt(k + 30, false));
   assert.equal(after[0], null);
   assert.equal(after.at(-1), 460 * 50);
+});
+
+test('progress: names the networks that are awaited, and gives no estimate then', () => {
+  const meter = new ProgressMeter(true);
+  const failure = { network: 'rome', message: 'network rome: ECONNREFUSED', forMs: 1, quietMs: 1 };
+  const at = (k: number, queued: number, ...parts: Parameters<typeof networksStatus>[0][]) => {
+    return meter.at(
+      k * 500,
+      parts.map((part, a) => alive({ id: `a${a}`, queued, networks: networksStatus(part) })),
+    );
+  };
+  for (let k = 0; k < 30; k++) at(k, 40 - k, {}, {});
+  assert.equal(at(30, 2, {}, {}).etaMs! > 0, true, 'work of its own');
+  assert.equal(at(31, 1, {}, { failures: [failure] }).etaMs, null, 'a Redis is lost');
+  const { etaMs, shared } = at(32, 0, { awaited: ['rome', 'paris'] }, { awaited: ['paris'] });
+  assert.equal(etaMs, null);
+  assert.deepEqual(shared, { network: 'berlin', awaited: ['paris', 'rome'], lost: [] });
+  assert.equal('shared' in meter.at(33 * 500, [alive({})]), false);
 });

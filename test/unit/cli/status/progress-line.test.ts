@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ProgressMeter } from '../../../../agent/cli/status/crawl-progress.ts';
 import { progressLine } from '../../../../agent/cli/status/progress-line.ts';
 import { agentStatus } from '../agent-status.ts';
+import { networksStatus } from '../networks-status.ts';
 
 function lineOf(...parts: readonly Parameters<typeof agentStatus>[0][]): string {
   const reported = parts.map((part) => ({ alive: true, status: agentStatus(part) }));
@@ -48,5 +49,15 @@ test('progress line: says why hosts wait for robots.txt, for example without DNS
   assert.match(
     lineOf({ hostsAwaitingRobots: 2, robotsWaitReason: 'dns' }),
     /2 waiting for robots\.txt: dns, no address for the name/,
+  );
+});
+
+test('progress line: names the network, and the networks that hold it up', () => {
+  const failure = { network: 'rome', message: 'network rome: ECONNREFUSED', forMs: 1, quietMs: 1 };
+  const networks = networksStatus({ awaited: ['paris', 'rome'], failures: [failure] });
+  assert.equal(
+    lineOf({ hosts: 3, pages: 7, networks }),
+    'network berlin, agents 1/1, hosts 3, pages 7 (0.0/s), queue 0, ' +
+      'complete, waits for paris, rome, no answer from the Redis of rome',
   );
 });

@@ -13,6 +13,7 @@ const cluster = {
 };
 const config = {
   ...{ name: 'x', file: 'crawl.yaml', unplaced: [], strangers: [], agent: { dataDir: 'data' } },
+  dedup: { mode: 'none' },
   cluster,
 } as unknown as ResolvedConfig;
 

@@ -4,6 +4,7 @@ import type { TopFrame } from '../../../../agent/cli/top/top-frame.ts';
 import { START, type TopChoice } from '../../../../agent/cli/top/top-keys.ts';
 import { TOP, viewLines } from '../../../../agent/cli/top/top-view.ts';
 import { agentStatus } from '../agent-status.ts';
+import { networksStatus } from '../networks-status.ts';
 import { frameOf } from './frame.ts';
 
 const a1 = agentStatus({
@@ -163,4 +164,10 @@ test('top: texts of other agents and of the web cannot control the terminal', ()
   const text = drawn({}, {}, frameOf([hostile], { ...more, failures: [[evil, 1]] })).join('');
   assert.doesNotMatch(text, /\p{Cc}/u);
   assert.equal(text.split('�[2J�').length - 1, 7);
+});
+
+test('top: says that a complete network waits for others', () => {
+  const networks = networksStatus({ awaited: ['paris'] });
+  const [, facts] = drawn({}, {}, frameOf([agentStatus({ pages: 7, networks })]));
+  assert.match(facts!, /^pages 7 {3}queue 0 .*open 0 {3}complete, waits for paris$/);
 });
