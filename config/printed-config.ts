@@ -17,9 +17,10 @@ export function shownConfig<C extends Config>(config: C): C {
 /** @returns YAML with absolute paths, durations in ms and sizes in bytes */
 export function printConfig(config: Config): string {
   const { file, name, seeds, inlineSeeds, seedFiles, ...rest } = shownConfig(config);
+  const seedsText = seeds.length === 1 ? 'seed' : 'seeds';
   const derived =
-    `# config from ${JSON.stringify(file)}, with ${seeds.length} seeds\n` +
-    `# lease of the fetch right: ${leaseMsOf(config)} ms\n`;
+    `# config from ${JSON.stringify(file)}, with ${seeds.length} ${seedsText}\n` +
+    `# an agent requests pages for up to ${leaseMsOf(config)} ms after news of the others\n`;
   const values = { name, seeds: inlineSeeds, seedFiles, ...rest };
   // Without wrapping, user agents and regular expressions stay on one line.
   return derived + stringify(values, { lineWidth: 0, aliasDuplicateObjects: false });

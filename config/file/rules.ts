@@ -323,8 +323,12 @@ function addressesBehindProxy({ parsed }: Subject): Finding[] {
 
 function ownNetwork({ parsed }: Subject): Finding[] {
   const { mode, network, networks } = parsed.dedup;
-  if (mode === 'none') return [];
   const names = Object.keys(networks);
+  if (mode === 'none') {
+    if (network === null || !Object.hasOwn(networks, network)) return [];
+    const message = `is none, so each of the networks ${names.join(', ')} fetches every page`;
+    return [warning(['dedup', 'mode'], message, 'write "mode: redis" to share the crawl')];
+  }
   if (network === null) {
     const remedy = 'name this cluster, as in "network: berlin", and list its Redis in networks';
     return [error(['dedup', 'network'], 'is missing, and dedup.mode is redis', remedy)];

@@ -22,7 +22,8 @@ const networkName = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, {
 const redisUrl = z.string().superRefine((text, context) => {
   if (text.length <= urlLengthMax && parseRedisUrl(text) !== null) return;
   const remedy =
-    'write redis://HOST:PORT, or rediss:// for TLS, as in redis://10.0.0.1:6379/0; or ' +
+    'write redis://HOST:PORT/DATABASE, where DATABASE is a number, as in ' +
+    'redis://10.0.0.1:6379/0; rediss:// for TLS; or ' +
     'redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER';
   context.addIssue({ code: 'custom', message: 'is not a Redis URL', params: { remedy } });
 });
@@ -44,10 +45,11 @@ export const dedup = z
       .prefault({})
       .meta({
         description:
-          'The Redis URL of every network of the crawl, also of this one. Several may share one ' +
-          'Redis. A Redis with Sentinels: redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER. ' +
-          'Passwords come from the environment variable DEDUP_PASSWORD_NAME, or from the file ' +
-          'that DEDUP_PASSWORD_NAME_FILE names.',
+          'The Redis URL of every network of the crawl, also of this one, by its name: 1 to 32 ' +
+          'lower-case letters, digits or "-". Several may share one Redis. A Redis with Sentinels: ' +
+          'redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER. Passwords come from the ' +
+          'environment variable DEDUP_PASSWORD_NAME, or from the file that ' +
+          'DEDUP_PASSWORD_NAME_FILE names.',
         example: { berlin: 'redis://10.0.0.1:6379/0', paris: 'rediss://crawler@10.0.1.1:6380/0' },
       }),
     onTimeout: z

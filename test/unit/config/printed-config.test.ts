@@ -53,6 +53,14 @@ test('print: shows every key, but not the seeds of seed files', () => {
   }
 });
 
+test('print: derived values are comments in plain words', () => {
+  const lines = (text: string) => printConfig(good(text)).split('\n').slice(0, 2);
+  const [from, lease] = lines('seeds: [http://a/]\n');
+  assert.match(from!, /^# config from ".*", with 1 seed$/);
+  assert.equal(lease, '# an agent requests pages for up to 6000 ms after news of the others');
+  assert.match(lines('seeds: [http://a/, http://b/]\n')[0]!, /, with 2 seeds$/);
+});
+
 test('load: refuses a mistyped key at any depth, with its line and the intended key', () => {
   const lines = printConfig(
     good(`${plain}cluster: { agents: [{ id: a, listen: "tcp://h:1" }] }\n`),

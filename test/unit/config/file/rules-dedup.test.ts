@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { printConfig } from '../../../../config/printed-config.ts';
-import { bad, good, onlyProblem, plain } from '../written-config.ts';
+import { bad, good, onlyProblem, plain, warningsOf } from '../written-config.ts';
 
 const dedup = (text: string) => `${plain}dedup: { ${text} }\n`;
 const two = 'networks: { berlin: "redis://h:1", paris: "rediss://crawler@[::1]:2/3" }';
@@ -22,6 +22,17 @@ test('rules: a cluster names itself among the networks', () => {
 
 test('rules: without redis, the networks need not be complete', () => {
   good(dedup('network: rome'));
+  assert.deepEqual(warningsOf(dedup(`network: rome, ${two}`)), []);
+});
+
+test('rules: a network that names itself, but does not share the crawl, is warned', () => {
+  const [warning, ...more] = warningsOf(dedup(`network: paris, ${two}`));
+  assert.match(
+    warning!,
+    /dedup\.mode.* is none, so each of the networks berlin, paris fetches every page; write "mode: redis"/,
+  );
+  assert.deepEqual(more, []);
+  assert.deepEqual(warningsOf(dedup(`mode: redis, network: paris, ${two}`)), []);
 });
 
 test('rules: a password belongs in the environment, and no message repeats it', () => {
@@ -46,6 +57,12 @@ test('rules: no message repeats a URL that cannot be read', () => {
     assert.equal(problems[0]!.path, 'dedup.networks.berlin');
     assert.doesNotMatch(JSON.stringify(problems), /s3c|ret@/);
   }
+});
+
+test('rules: the message about a URL says that its database is a number', () => {
+  const { path, message, remedy } = onlyProblem(dedup('networks: { berlin: "redis://h:1/zero" }'));
+  assert.deepEqual([path, message], ['dedup.networks.berlin', 'is not a Redis URL']);
+  assert.match(remedy, /DATABASE is a number/);
 });
 
 test('rules: a network has a name that fits into the name of a variable', () => {
