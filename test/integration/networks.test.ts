@@ -92,4 +92,11 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
   assertCode(twice, 4);
   assert.match(twice.stderr, /name each network once/);
   assertCode(await start(['audit', ...files, '--data', 'x']).ended, 2);
+  fs.rmSync(join(crawl.scratch.directory, 'paris'), { recursive: true });
+  const lost = await start(['audit', ...files]).ended;
+  assertCode(lost, 4);
+  assert.match(
+    lost.stderr,
+    /network paris: no agent has a state in .*; correct agent\.dataDir in /,
+  );
 });

@@ -23,10 +23,25 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   ...[
     '--data names one directory; with several configs, set agent.dataDir in each',
     '…: is of network …, as is …; name each network once',
+    'no agent has a state in …; correct agent.dataDir in …, or, if the data is lost',
   ].map((says) => ({
     says,
     by: ['test/integration/networks.test.ts', 'two networks fetch every page once'] as const,
   })),
+  {
+    says: 'look at that Redis and the way to it',
+    by: [
+      'test/unit/cli/top/problems.test.ts',
+      'problems: reasons of agents that wait, of networks',
+    ],
+  },
+  {
+    says: 'without …: add the configs of all networks',
+    by: [
+      'test/unit/cli/audit/audit-networks.test.ts',
+      'audit of networks: names networks without config, and settings that differ',
+    ],
+  },
   {
     says: 'start one of these Sentinels, or correct',
     by: ['test/contract/slow/redis-sentinel.test.ts', 'what is wrong is named with the remedy'],

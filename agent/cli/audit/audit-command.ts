@@ -4,6 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
+import { foundAgents } from '../common/query-files.ts';
 import { type AuditedCrawl, auditCrawl } from './audit-crawl.ts';
 import { addNetworks, mismatchOf, type Network } from './audit-networks.ts';
 import { networksText } from './audit-networks-text.ts';
@@ -51,11 +52,12 @@ async function auditNetworks(paths: readonly string[], flags: AuditFlags): Promi
   try {
     for (const config of configs) {
       const network = config.dedup.network!;
+      if (foundAgents(config.agent.dataDir).length === 0) return refuse([nothingIn(config)]);
       const audited = auditCrawl(config);
       if (!audited.ok) return refuse(audited.lines.map((line) => `${network}: ${line}`));
       networks.push({ network, ...audited });
     }
-    const together = addNetworks(networks);
+    const together = addNetworks(networks, configs);
     if (flags.json) await print(`${JSON.stringify(together)}\n`);
     else await print(networksText(together));
     return together.ok ? 0 : 1;
@@ -65,6 +67,14 @@ async function auditNetworks(paths: readonly string[], flags: AuditFlags): Promi
   } finally {
     close(networks);
   }
+}
+
+/** One --data would not do for several networks. */
+function nothingIn({ file, agent, dedup }: Config): string {
+  return (
+    `network ${dedup.network}: no agent has a state in ${agent.dataDir}; correct agent.dataDir in ` +
+    `${file}, or, if the data is lost, start the network over as docs/NETWORKS.md says`
+  );
 }
 
 function close(audited: readonly Pick<AuditedCrawl, 'files'>[]): void {

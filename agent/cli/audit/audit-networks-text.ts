@@ -5,6 +5,8 @@ import type { NetworksAudit, UrlCount } from './audit-networks.ts';
 import { auditText } from './audit-report.ts';
 
 const examplesShownMax = 5;
+/** Why several networks fetch a URL, which is no error. */
+const unanswered = ', which is no error: a network or its Redis had not answered';
 
 export function networksText({ ok, networks, all }: NetworksAudit): string {
   const { known, done, queued, skipped, failed, outside, missing } = all;
@@ -13,6 +15,8 @@ export function networksText({ ok, networks, all }: NetworksAudit): string {
   });
   const by = Object.entries(all.fetchedBy).map(([name, urls]) => `${name} ${count(urls)}`);
   const left = Object.entries(all.leftOutside).map(([name, urls]) => `${name} ${count(urls)}`);
+  const { absent, differing } = all;
+  const which = absent.length > 0 ? 'these networks' : 'all networks';
   const lost = all.lost.count > 0 ? `${count(all.lost.count)} of them lost` : '';
   const rows: [string, number, string][] = [
     ['known', known, ''],
@@ -33,14 +37,18 @@ export function networksText({ ok, networks, all }: NetworksAudit): string {
   });
   return [
     ...each,
-    'all networks',
+    which,
     ...lines,
     `fetched by: ${by.join(', ')}`,
-    `fetched by several: ${count(all.overlap.count)}`,
+    `fetched by several: ${count(all.overlap.count)}${all.overlap.count > 0 ? unanswered : ''}`,
     ...examples(all.overlap),
     ...(missing.count > 0 ? ['left to another network, which does not have it:'] : []),
     ...examples(all.lost.count > 0 ? all.lost : missing),
-    ok ? 'the numbers of all networks agree' : 'the numbers of all networks do NOT agree',
+    ...(absent.length > 0 ? [`without ${absent.join(', ')}: add the configs of all networks`] : []),
+    ...(differing.length > 0
+      ? [`the configs differ in ${differing.join(' and ')}, which must be the same in all`]
+      : []),
+    ok ? `the numbers of ${which} agree` : `the numbers of ${which} do NOT agree`,
     '',
   ].join('\n');
 }

@@ -54,6 +54,9 @@ export interface NetworksAudit {
     readonly lost: UrlCount;
     /** URLs left to networks that are not among the files, by network. */
     readonly leftOutside: Readonly<Record<string, number>>;
+    /** Networks of the crawl without config here, and settings that must agree but do not. */
+    readonly absent: readonly string[];
+    readonly differing: readonly string[];
   };
 }
 
@@ -88,6 +91,25 @@ export function mismatchOf(
     }
   }
   return null;
+}
+
+type Compared = Pick<Config, 'file' | 'dedup' | 'urls'>;
+
+/** Networks of the crawl without config here; and settings that must agree but do not, by name. */
+function remarksOn(
+  configs: readonly Compared[],
+): Pick<NetworksAudit['all'], 'absent' | 'differing'> {
+  const given = configs.map(({ dedup }) => dedup.network);
+  const named = Object.keys(configs[0]?.dedup.networks ?? {});
+  const differs = (of: (config: Compared) => unknown) =>
+    new Set(configs.map((config) => JSON.stringify(of(config)))).size > 1;
+  return {
+    absent: named.filter((network) => !given.includes(network)),
+    differing: [
+      ...(differs(({ dedup }) => dedup.leaseMs) ? ['dedup.leaseMs'] : []),
+      ...(differs(({ urls }) => urls) ? ['urls'] : []),
+    ],
+  };
 }
 
 /** What a network has for a URL. `to`: another network has the URL. */
@@ -185,7 +207,10 @@ function note(urls: UrlCount, identity: string): void {
 }
 
 /** @throws DamagedFile */
-export function addNetworks(networks: readonly Network[]): NetworksAudit {
+export function addNetworks(
+  networks: readonly Network[],
+  configs: readonly Compared[],
+): NetworksAudit {
   const tally = new NetworksTally(networks);
   // Agents of different networks may have one name.
   const files = networks.flatMap(({ network, files }) =>
@@ -200,7 +225,7 @@ export function addNetworks(networks: readonly Network[]): NetworksAudit {
     networks: Object.fromEntries(networks.map(({ network, audit }) => [network, audit])),
     all: {
       ...{ known, done, queued, skipped, failed, outside, fetchedBy },
-      ...{ overlap, open, missing, lost, leftOutside },
+      ...{ overlap, open, missing, lost, leftOutside, ...remarksOn(configs) },
     },
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  addNetworks,
+  addNetworks as addAll,
   mismatchOf,
   type Network,
 } from '../../../../agent/cli/audit/audit-networks.ts';
@@ -21,6 +21,23 @@ function fileOf(urls: Urls): StateFile {
   });
   const plainRows = (sql: string) => (sql === AUDIT_ROWS ? rows : []).values();
   return { agent: 'a1', path: '', plainRows } as unknown as StateFile;
+}
+
+type Configs = Parameters<typeof addAll>[1];
+
+/** Of networks whose configs agree. */
+function addNetworks(networks: readonly Network[]) {
+  const names = networks.map(({ network }) => network);
+  return addAll(
+    networks,
+    names.map((network) => configOf(network, names)),
+  );
+}
+
+function configOf(network: string, names: readonly string[], leaseMs = 1, urls = {}) {
+  const named = Object.fromEntries(names.map((name) => [name, '']));
+  const dedup = { network, networks: named, leaseMs };
+  return { file: `${network}.yaml`, dedup, urls } as unknown as Configs[number];
 }
 
 function networkOf(network: string, complete: boolean, urls: Urls): Network {
@@ -69,7 +86,10 @@ test('audit of networks: names URLs that two networks fetched, which is no error
     count: 2,
     examples: ['http://h.test/a', 'http://h.test/b'],
   });
-  assert.match(networksText(both), /fetched by several: 2\n {2}http:\/\/h\.test\/a\n/);
+  assert.match(
+    networksText(both),
+    /fetched by several: 2, which is no error: a network or its Redis had not answered\n {2}http:\/\/h\.test\/a\n/,
+  );
 });
 
 test('audit of networks: a URL that nobody has is lost once a network is complete', () => {
@@ -123,6 +143,23 @@ test('audit of networks: counts URLs left to networks that are not among the fil
   assert.match(
     networksText(together),
     /outside +2 {2}left to networks without config: rome 1, oslo 1\n/,
+  );
+});
+
+test('audit of networks: names networks without config, and settings that differ', () => {
+  const networks = [networkOf('berlin', true, { a: [1] }), networkOf('paris', true, {})];
+  const names = ['berlin', 'paris', 'rome'];
+  const all = addNetworks(networks);
+  assert.deepEqual([all.all.absent, all.all.differing], [[], []]);
+  assert.match(networksText(all), /\nfetched by several: 0\nthe numbers of all networks agree\n$/);
+  const some = addAll(networks, [
+    configOf('berlin', names),
+    configOf('paris', names, 2, { dropTracking: true }),
+  ]);
+  assert.deepEqual([some.ok, some.all.absent], [true, ['rome']]);
+  assert.match(
+    networksText(some),
+    /without rome: add the configs of all networks\nthe configs differ in dedup\.leaseMs and urls, .*\nthe numbers of these networks agree\n$/,
   );
 });
 

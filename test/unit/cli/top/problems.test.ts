@@ -82,6 +82,10 @@ test('problems: reasons of agents that wait, of networks and of robots.txt, with
   const failure = { network: 'paris', message: 'paris: full; raise maxmemory', forMs: 1 };
   const networks = networksStatus({ failures: [failure] as never });
   assert.deepEqual(problems([{ networks }, { networks }, {}]), ['paris: full -> raise maxmemory']);
+  const away = networksStatus({ failures: [{ ...failure, message: 'ECONNREFUSED' }] as never });
+  assert.deepEqual(problems([{ networks: away }, {}]), [
+    'ECONNREFUSED -> look at that Redis and the way to it, or correct its URL in dedup.networks',
+  ]);
   const robots = { hostsAwaitingRobots: 2, robotsWaitReason: 'dns\u001b[2J' };
   const [text] = problems([robots, { hostsAwaitingRobots: 3 }, {}]);
   assert.match(text!, /^5 hosts wait for robots\.txt: dns�\[2J -> .*network of a1, a2; .*block/);
