@@ -131,13 +131,13 @@ const WAITS = {
   right: 'the fetch right',
   robots: 'the robots.txt of another host',
   permit: 'an address permit',
-  network: 'another network, which may have its URLs, or for its lease',
+  network: 'verdicts about its URLs, or for its lease',
 };
 
 function waitText(wait: NonNullable<Explanation['wait']>, { networks }: UrlReport): string {
   if (wait.kind === 'time') return `until ${dateText(wait.untilMs)}: ${WAITS[wait.why]}`;
   const why = wait.kind === 'event' ? wait.why : wait.kind;
-  const home = why === 'network' && networks ? ` (at ${networks.home})` : '';
+  const home = why === 'network' && networks ? `, which the Redis of ${networks.home} grants` : '';
   return `for ${WAITS[why]}${home}`;
 }
 

@@ -98,7 +98,7 @@ test('explain: names the networks that a URL or its host waits for, or that have
     assert.ok(store.decide(url, { kind: 'elsewhere', network: 'paris', isFinal }));
     store.commit(false);
   };
-  const wait = 'for another network, which may have its URLs, or for its lease (at rome)';
+  const wait = 'for verdicts about its URLs, or for its lease, which the Redis of rome grants';
   assert.deepEqual(lines(null), ['queued, waits for the verdict of paris, rome', wait]);
   assert.equal(
     lines(77_000)[0],
