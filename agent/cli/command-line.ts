@@ -151,7 +151,8 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
     .option('--agents <which>', 'the first N agents, or identifiers: a1,a2', agentsFlag)
     .option(
       '--fresh',
-      'delete the state of the started agents, move archives aside, and start over',
+      'delete the state of the started agents, move archives aside, and start over; with ' +
+        'dedup.networks, finished pages remain known in Redis',
     )
     .option('--delete-archives', 'with --fresh: delete the WARC archives, too')
     .option('--refresh', 'request the pages of a complete crawl again, to find what has changed')
