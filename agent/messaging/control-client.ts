@@ -11,7 +11,8 @@ export type AgentAnswer =
   | { readonly ok: true; readonly result: unknown }
   | {
       readonly ok: false;
-      readonly code: 'unreachable' | 'refused' | 'timeout';
+      /** `exhausted`: this process has no socket left, and nobody was asked. */
+      readonly code: 'unreachable' | 'refused' | 'timeout' | 'exhausted';
       readonly message: string;
       /** The name of the agent's crawl, if it refused because that is another one. */
       readonly otherCrawl?: string;
@@ -21,10 +22,29 @@ export type AgentAnswer =
 const LAST_OUTPUT_MS = 100;
 /** The only request on its connection, so the number is arbitrary. */
 const REQUEST = 1;
+/**
+ * Commands of this process at the same time. Each needs three of the 1,023 sockets of the library,
+ * and a closed one is free only some time later.
+ */
+const TOGETHER_MAX = 100;
+
+let together = 0;
+/** Commands beyond the maximum, which each end of another starts; the callers bound their number. */
+const waiting: (() => void)[] = [];
+/**
+ * Sockets that must not be closed: libzmq would send the end of events to a monitor that nobody
+ * reads, and wait for ever, with all later ends of sockets.
+ */
+const unclosable = new Set<Dealer>();
+
+/** Whether sockets of this process are lost until it ends. */
+export function hasLostSockets(): boolean {
+  return unclosable.size > 0;
+}
 
 /**
  * Sends a command to the agent at `address` (such as `tcp://127.0.0.1:7101`). Resolves with the
- * response, or with a failure after at most `timeoutMs`. Never rejects.
+ * response, or with a failure at most `timeoutMs` after it was sent. Never rejects.
  *
  * @param crawl - name of the crawl; agents of another crawl refuse. Absent: any crawl
  * @param to - the agents to which it is forwarded; absent: the members of the agent
@@ -50,16 +70,36 @@ export async function askAgent(
     const message = `the command is too large: ${encoded.bytes} bytes`;
     return { ok: false, code: 'refused', message };
   }
-  // Unlike in `PeerLink`, `immediate` is off: it loses data received just before a disconnect.
-  const socket = new Dealer({
-    linger: 0,
-    maxMessageSize: FRAME_BYTES_MAX,
-    ipv6: address.includes('['),
-  });
+  if (together >= TOGETHER_MAX) await new Promise<void>((resolve) => waiting.push(resolve));
+  else together++;
   try {
-    return await exchange(socket, address, encoded.frame, timeoutMs);
+    const socket = openSocket(address);
+    if (!(socket instanceof Dealer)) return socket;
+    return await exchange(socket, address, encoded.frame, timeoutMs).finally(() => socket.close());
   } finally {
-    socket.close();
+    const next = waiting.shift();
+    if (next) next();
+    else together--;
+  }
+}
+
+/** @returns a socket whose events are reported */
+function openSocket(address: string): Dealer | AgentAnswer {
+  let socket: Dealer | null = null;
+  try {
+    // Unlike in `PeerLink`, `immediate` is off: it loses data received just before a disconnect.
+    socket = new Dealer({
+      linger: 0,
+      maxMessageSize: FRAME_BYTES_MAX,
+      ipv6: address.includes('['),
+    });
+    // The first access makes the monitor and its reader.
+    void socket.events;
+    return socket;
+  } catch (error) {
+    if (socket) unclosable.add(socket);
+    const why = error instanceof Error ? error.message : String(error);
+    return { ok: false, code: 'exhausted', message: `no socket can be opened: ${why}` };
   }
 }
 

@@ -9,56 +9,10 @@ import net from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
+import { ask, json, refusal } from './http-asker.ts';
 
 const NET = 120;
 const TOKEN = 'token-of-the-test-0123456789';
-
-interface Answer {
-  readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
-  readonly text: string;
-}
-
-interface Options {
-  readonly method?: string;
-  readonly headers?: http.OutgoingHttpHeaders;
-  readonly body?: unknown;
-}
-
-/** Unlike `fetch`, it sends any header. */
-function ask(url: string, { method = 'GET', headers = {}, body }: Options = {}): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const type = body === undefined ? {} : { 'content-type': 'application/json' };
-    const request = http.request(url, { method, headers: { ...type, ...headers }, agent: false });
-    request.on('error', reject);
-    request.on('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-      response.on('error', reject);
-      response.on('end', () => {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
-      });
-    });
-    request.end(typeof body === 'string' || body === undefined ? body : JSON.stringify(body));
-  });
-}
-
-async function json<T>(url: string, options?: Options): Promise<T> {
-  const { status, text } = await ask(url, options);
-  assert.equal(status, 200, text);
-  return JSON.parse(text) as T;
-}
-
-async function refusal(url: string, options: Options, status: number, code: string): Promise<void> {
-  const answer = await ask(url, options);
-  assert.equal(answer.status, status, answer.text);
-  assert.match(String(answer.headers['content-type']), /^application\/problem\+json/);
-  const problem = JSON.parse(answer.text) as Record<string, unknown>;
-  assert.deepEqual([problem.code, problem.status], [code, status], answer.text);
-  assert.ok(String(problem.remedy).length > 0);
-}
 
 /** A launch of two agents that crawl slowly, and the address of its dashboard. */
 async function launched(t: TestContext) {
@@ -375,6 +329,15 @@ describe('HTTP server', { concurrency: 1 }, () => {
     assert.match(await raw('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'), /^HTTP\/1\.1 408/);
     const half = 'POST /api/v1/seeds HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{';
     assert.doesNotMatch(await raw(half), /^HTTP\/1\.1 200/);
+    // Requests that do not wait for answers keep nobody from steering.
+    const why = (n: number) =>
+      `GET /api/v1/explain?url=http://127.${NET}.0.1/${n} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+    const flood = raw(Array.from({ length: 3000 }, (_, n) => why(n)).join(''));
+    const order = { method: 'POST', headers: steering, body: { kind: 'resume' } };
+    assert.deepEqual(await json(`${api}/directives`, order), { a1: 'applied', a2: 'applied' });
+    const answers = (await flood).match(/^HTTP\/1\.1 \d+/gm) ?? [];
+    assert.equal(answers.filter((line) => line.endsWith('200')).length, 17, answers.join());
+    assert.deepEqual(answers.slice(17), ['HTTP/1.1 503'], 'the connection stays open');
     await refusal(`${api}/hosts`, { method: 'DELETE' }, 405, 'method-not-allowed');
     const big = {
       method: 'POST',

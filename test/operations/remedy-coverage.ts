@@ -288,6 +288,9 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
+  ['command-run.ts: try again in some seconds', 'commands that take long'],
+  ['command-run.ts: run "ubiring …" on the machine of the agent', 'an unexpected failure'],
+  ['ask.ts: …; try again in some seconds, or permit more open files', 'no free socket'],
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],
   ['query-runs.ts: narrow it to some hosts', 'a query of 20 s'],
   ['site.ts: ubiring status shows the cluster', 'an agent of another crawl at an endpoint'],

@@ -1,5 +1,6 @@
 // Runs a command of `ubiring` in this process for an HTTP request, with `--json`, so that the API does
-// the same as the command line.
+// the same as the command line. Few run at the same time, and those that read have a limit of their
+// own: whoever may only read must not keep others from steering.
 
 import { Writable } from 'node:stream';
 import { isRecord } from '../../messaging/checks/shape.ts';
@@ -11,6 +12,8 @@ import { HttpProblem } from '../http/http-problem.ts';
 
 /** More than any answer needs, to bound the memory. */
 const OUTPUT_BYTES_MAX = 32 * 1024 ** 2;
+/** Commands at the same time; each asks agents, and may read state files in this thread. */
+const TOGETHER_MAX = { reading: 4, steering: 16 } as const;
 
 export interface CommandSource {
   /** Path of the config file. */
@@ -18,19 +21,45 @@ export interface CommandSource {
   readonly dataDir: string;
 }
 
-interface CommandLine {
+export interface CommandLine {
   readonly name: string;
   readonly options?: readonly string[];
   /** What follows the config. */
   readonly args: readonly string[];
 }
 
-/**
- * @returns the JSON that the command printed, also if it exits with 1 because some agents were not
- *   reached
- * @throws HttpProblem if it failed
- */
-export async function runCommand(
+/** Tests replace the command. */
+export class CommandRuns {
+  readonly #source: CommandSource;
+  readonly #command: typeof runCommand;
+  readonly #running = { reading: 0, steering: 0 };
+
+  constructor(source: CommandSource, command = runCommand) {
+    this.#source = source;
+    this.#command = command;
+  }
+
+  /**
+   * @returns the JSON that the command printed, also if it exits with 1 because some agents were not
+   *   reached
+   * @throws HttpProblem if it failed, or too many run already
+   */
+  async run(command: CommandLine): Promise<unknown> {
+    const kind = command.name === 'explain' ? 'reading' : 'steering';
+    if (this.#running[kind] >= TOGETHER_MAX[kind]) {
+      const detail = `${TOGETHER_MAX[kind]} requests of this kind run already`;
+      throw new HttpProblem(503, 'command-busy', detail, 'try again in some seconds');
+    }
+    this.#running[kind]++;
+    try {
+      return await this.#command(this.#source, command);
+    } finally {
+      this.#running[kind]--;
+    }
+  }
+}
+
+async function runCommand(
   { file, dataDir }: CommandSource,
   { name, options = [], args }: CommandLine,
 ): Promise<unknown> {
@@ -47,7 +76,10 @@ export async function runCommand(
   const { cause, remedy } = causeAndRemedy(heard.messages);
   const [status, kind] = outcomeOf(code, heard.isRefused);
   const why = cause || `${name} exited with ${code}`;
-  const help = `GET ${API}/openapi.json describes every request`;
+  const help =
+    code === 2
+      ? `GET ${API}/openapi.json describes every request`
+      : `run "ubiring ${name}" on the machine of the agent, which may say more`;
   throw new HttpProblem(status, `command-${kind}`, why, remedy || help);
 }
 

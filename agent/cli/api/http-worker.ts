@@ -2,8 +2,9 @@
 // that has started it. The first request loads the code for responses, because most crawls get no
 // request. Each limit exists because a client may be slow, hostile or many.
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { HttpProblem } from '../http/http-problem.ts';
 import type { FromHttp, HttpStatuses, HttpWork, ToHttp } from '../http/http-process.ts';
 import type { Site } from './site.ts';
 
@@ -19,6 +20,10 @@ const REQUEST_MS_MAX = 15_000;
 const KEPT_MS = 60_000;
 /** Connections beyond these times are looked for so often. */
 const LOOK_MS = 2000;
+/** Requests of one connection that wait for the answers to earlier ones; browsers send none. */
+const WAITING_MAX = 16;
+/** The time to read the last answer before the process ends. */
+const LAST_ANSWER_MS = 1000;
 
 const tell = (message: FromHttp) => process.send?.(message);
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
@@ -43,22 +48,71 @@ const limits = {
 };
 function serverOf(work: HttpWork): Server {
   const server = createServer(limits, (request, response) => {
-    site ??= newSite(work);
-    site.then(
-      (one) => one.serve(request, response),
-      (error: unknown) => {
-        tell({ type: 'error', message: textOf(error) });
-        response.destroy();
-      },
-    );
+    takeTurn(request.socket, response, () => {
+      site ??= newSite(work);
+      site.then(
+        (one) => one.serve(request, response).then(() => endIfLost(one, response)),
+        (error: unknown) => {
+          tell({ type: 'error', message: textOf(error) });
+          response.destroy();
+        },
+      );
+    });
   });
   server.maxConnections = CONNECTIONS_MAX;
   server.on('connection', (socket) => makeRoom(server, socket));
-  server.on('request', ({ socket }, response) => {
-    idle.delete(socket);
-    response.once('close', () => socket.destroyed || idle.add(socket));
-  });
   return server;
+}
+
+interface Turn {
+  readonly response: ServerResponse;
+  readonly serve: () => void;
+}
+
+/**
+ * The requests of each connection that is being answered, filled by the client and emptied as it
+ * reads. Without an order, one client could have thousands of requests served at the same time.
+ */
+const turns = new WeakMap<Socket, Turn[]>();
+
+function takeTurn(socket: Socket, response: ServerResponse, serve: () => void): void {
+  idle.delete(socket);
+  const waiting = turns.get(socket);
+  if (waiting === undefined) {
+    turns.set(socket, []);
+    begin(socket, { response, serve });
+  } else if (waiting.length < WAITING_MAX) waiting.push({ response, serve });
+  else refuse(response);
+}
+
+function begin(socket: Socket, { response, serve }: Turn): void {
+  response.once('close', () => {
+    const next = socket.destroyed ? undefined : turns.get(socket)?.shift();
+    if (next) return begin(socket, next);
+    turns.delete(socket);
+    if (!socket.destroyed) idle.add(socket);
+  });
+  serve();
+}
+
+/** The answer follows those to the earlier requests, and the connection is closed after it. */
+function refuse(response: ServerResponse): void {
+  const detail = `${WAITING_MAX} requests wait on this connection already`;
+  const { document } = new HttpProblem(503, 'connection-busy', detail, 'read the answers first');
+  response.writeHead(503, { 'content-type': 'application/problem+json', connection: 'close' });
+  response.end(`${JSON.stringify(document)}\n`);
+}
+
+/** Another process is started, and it has all its sockets. */
+function endIfLost({ failure }: Site, response: ServerResponse): void {
+  if (failure === null) return;
+  const end = () => {
+    const message: FromHttp = { type: 'error', message: failure };
+    process.send?.(message, () => process.kill(process.pid, 'SIGKILL'));
+  };
+  if (response.closed) return end();
+  response.once('close', end);
+  setTimeout(end, LAST_ANSWER_MS);
 }
 
 /** Connections without a request, those that wait longest first. */

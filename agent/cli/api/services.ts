@@ -10,11 +10,10 @@ import { RemoteClient } from '../remote/remote-client.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
 import { ClusterLists } from './cluster-lists.ts';
-import { runCommand } from './command-run.ts';
+import { type CommandLine, CommandRuns } from './command-run.ts';
 import { ListThread } from './list-thread.ts';
 import { QueryRuns } from './query-runs.ts';
 
-type Command = Parameters<typeof runCommand>[1];
 /** Later, the agents may have met others. */
 const REPORT_MS_MAX = 3000;
 
@@ -25,6 +24,7 @@ export class Services {
   readonly #config: ResolvedConfig;
   readonly #thread: ListThread;
   readonly #circles: Circles;
+  readonly #commands: CommandRuns;
   #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
 
   /** @param readToken - for agents on other machines; null: there is none */
@@ -34,6 +34,7 @@ export class Services {
     this.#reported = { statuses: [], at: -Infinity };
     this.watch = new ClusterWatch(config);
     this.queries = new QueryRuns(this.#source, readToken);
+    this.#commands = new CommandRuns(this.#source);
     this.#thread = new ListThread(config);
     this.lists = new ClusterLists(config, this.#thread, this.watch, new RemoteClient(readToken));
   }
@@ -42,7 +43,7 @@ export class Services {
     return { file: this.#config.file, dataDir: this.#config.agent.dataDir };
   }
 
-  readonly run = (command: Command): Promise<unknown> => runCommand(this.#source, command);
+  readonly run = (command: CommandLine): Promise<unknown> => this.#commands.run(command);
 
   /** @throws HttpProblem if the state of the agent is not on this machine */
   readonly stateOf = (id: string): string => {

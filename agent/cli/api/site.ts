@@ -4,9 +4,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { z } from 'zod';
+import { hasLostSockets } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
+import { causeAndRemedy } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { HttpStatuses, HttpWork } from '../http/http-process.ts';
@@ -58,6 +60,11 @@ export class Site {
 
   close(): void {
     this.#p.services.queries.close();
+  }
+
+  /** Why no agent can be asked until this process has ended and is started again; null: they can. */
+  get failure(): string | null {
+    return hasLostSockets() ? 'no sockets are left to ask agents' : null;
   }
 
   noteStatuses({ statuses, running }: Pick<HttpStatuses, 'statuses' | 'running'>): void {
@@ -233,7 +240,8 @@ function problemOf(error: unknown): HttpProblem {
     return new HttpProblem(502, 'agent-elsewhere', error.message, remedy);
   }
   if (error instanceof Refusal) {
-    return new HttpProblem(503, 'refused', error.message, 'ubiring status shows the cluster');
+    const { cause, remedy } = causeAndRemedy([error.message]);
+    return new HttpProblem(503, 'refused', cause, remedy || 'ubiring status shows the cluster');
   }
   const remedy = 'the log of the agent has the cause; please report it';
   return new HttpProblem(500, 'unexpected', messageOf(error), remedy);

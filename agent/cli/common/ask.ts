@@ -32,7 +32,7 @@ export interface Asked {
 /**
  * Asks all agents at once; returns the first answer.
  *
- * @throws Refusal if none answers and one belongs to another crawl
+ * @throws Refusal if none answers and one belongs to another crawl, or this process has no socket
  */
 export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterAnswer> {
   const { agents, failures } = askable(whom);
@@ -41,14 +41,17 @@ export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterA
     const answer = await askAgent(address, verb, [], answerMsMax, whom.crawl);
     if (answer.ok) return { ok: true, by: id, result: answer.result } as const;
     failures.push(`${id}: ${answer.message}`);
+    if (answer.code === 'exhausted') throw new Refusal(1, exhaustedText(answer.message));
     if (answer.otherCrawl !== undefined)
       others.push(refusedText(whom, id, address, answer.otherCrawl));
     throw new Error(answer.message);
   });
   try {
     return await Promise.any(asked);
-  } catch {
+  } catch (error) {
     if (others.length > 0) throw new Refusal(4, others[0]!);
+    const exhausted = (error as AggregateError).errors.find((one) => one instanceof Refusal);
+    if (exhausted !== undefined) throw exhausted;
     return { ok: false, failures };
   }
 }
@@ -57,7 +60,7 @@ export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterA
  * Asks the agents one after the other until one accepts.
  *
  * @param to - the agents to which it is to be forwarded; absent: the members of the agent
- * @throws Refusal if none accepts and one belongs to another crawl
+ * @throws Refusal if none accepts and one belongs to another crawl, or this process has no socket
  */
 export async function askInTurn(
   whom: Asked,
@@ -72,12 +75,18 @@ export async function askInTurn(
     const answer = await askAgent(address, verb, args, answerMsMax, whom.crawl, to);
     if (answer.ok) return { ok: true, by: id, result: answer.result };
     failures.push(`${id}: ${answer.message}`);
+    if (answer.code === 'exhausted') throw new Refusal(1, exhaustedText(answer.message));
     isRefused ||= answer.code === 'refused';
     if (answer.otherCrawl !== undefined)
       others.push(refusedText(whom, id, address, answer.otherCrawl));
   }
   if (others.length > 0) throw new Refusal(4, others[0]!);
   return { ok: false, failures, isRefused };
+}
+
+/** Whether an agent answers is not known then. */
+function exhaustedText(why: string): string {
+  return `${why}; try again in some seconds, or permit more open files (ulimit -n)`;
 }
 
 function refusedText({ crawl }: Asked, id: string, address: string, other: string): string {

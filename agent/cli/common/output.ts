@@ -47,6 +47,9 @@ export function failureJson(code: number, command = ''): string | null {
   return `${JSON.stringify({ error })}\n`;
 }
 
+/** The first line of a stack trace, and all that follows: an unexpected error names no remedy. */
+const TRACE = /\n {4}at .*$/s;
+
 /**
  * Messages have the form `CAUSE; REMEDY`, and further lines say what to do. Lines in brackets, such as
  * those of commander, do so, too.
@@ -58,7 +61,8 @@ export function causeAndRemedy(messages: readonly string[]): {
   const causes: string[] = [];
   const remedies: string[] = [];
   for (const message of messages) {
-    const [, cause, remedy] = /^((?:(?!; |\n|^\().)*)(?:; |\n)?(.*)$/s.exec(message)!;
+    const said = message.replace(TRACE, '');
+    const [, cause, remedy] = /^((?:(?!; |\n|^\().)*)(?:; |\n)?(.*)$/s.exec(said)!;
     if (cause) causes.push(cause);
     if (remedy) remedies.push(remedy.trim());
   }

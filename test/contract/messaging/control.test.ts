@@ -2,9 +2,11 @@
 // limits.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { Dealer } from 'zeromq';
 import { CONTROL_PENDING_MAX, PAYLOAD_BYTES_MAX } from '../../../agent/messaging/checks/limits.ts';
 import { encodeEnvelope } from '../../../agent/messaging/codec.ts';
@@ -73,6 +75,36 @@ describe('control', limits, () => {
     const bad = await askAgent('nonsense', 'status', [], 400);
     assert.ok(!mute.ok && !bad.ok);
     assert.deepEqual([mute.code, bad.code], ['unreachable', 'unreachable']);
+  });
+
+  it('control: many commands at once wait for a free socket', async (t) => {
+    const target = await station(t, 'target');
+    const asked = Array.from({ length: 400 }, () => askAgent(target.address, 'status', [], 60_000));
+    const answers = await Promise.all(asked);
+    const failed = answers.flatMap((answer) => (answer.ok ? [] : [answer.message]));
+    assert.deepEqual(failed, []);
+  });
+
+  it('control: without a socket for events nobody is asked, and others can be closed', async () => {
+    const client = new URL('../../../agent/messaging/control-client.ts', import.meta.url);
+    // A process of its own, with room for one socket and half of what reports its events.
+    const script = `
+      import { context, Dealer } from 'zeromq';
+      context.maxSockets = 2;
+      const { askAgent, hasLostSockets } = await import('${client}');
+      const before = hasLostSockets();
+      const answer = await askAgent('tcp://127.0.0.1:1', 'status', [], 5000);
+      const later = await askAgent('tcp://127.0.0.1:1', 'status', [], 5000);
+      console.log(JSON.stringify([before, answer, later.code, hasLostSockets()]));
+      process.kill(process.pid, 'SIGKILL');`;
+    const node = [...process.execArgv, '--input-type=module', '--eval', script];
+    const { stdout } = await promisify(execFile)(process.execPath, node, {
+      cwd: import.meta.dirname,
+    }).catch((error: { stdout: string }) => error);
+    const [before, answer, later, after] = JSON.parse(stdout);
+    const message = 'no socket can be opened: Too many open file descriptors';
+    assert.deepEqual(answer, { ok: false, code: 'exhausted', message });
+    assert.deepEqual([before, later, after], [false, 'exhausted', true]);
   });
 
   it('control: delivers an answer that the agent sends just before it exits', async (t) => {

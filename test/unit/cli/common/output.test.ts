@@ -97,6 +97,8 @@ test('a failure is divided into its cause and its remedy', () => {
       'start one:\n  launch c.yaml',
     ],
     [['no agent a9'], 'no agent a9', ''],
+    [['Error: odd\n    at f (/a/b.ts:1:2)\n  code: 7'], 'Error: odd', ''],
+    [['Error: odd; see c\n    at f (/a/b.ts:1:2)'], 'Error: odd', 'see c'],
     [[], '', ''],
   ] as const) {
     assert.deepEqual(causeAndRemedy(messages), { cause, remedy }, messages.join());
