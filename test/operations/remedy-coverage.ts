@@ -297,6 +297,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['run npm install @redis/client@6', 'a package registry'],
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['remote-agents.ts: serves no API there; set', 'two machines'],
+  ['remote-agents.ts: …: it does not answer, and its rows may be missing; look', 'two machines'],
   ['remote-client.ts: needs a token; add a line', 'two machines'],
   ['scratch-directory.ts: cannot write in …: …; name', 'a full disk of its own'],
   ['extract.ts: has schema …, and this ubiring has', 'two versions of ubiring'],

@@ -7,6 +7,7 @@ import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
+import { leftOf } from '../status/status-command.ts';
 import type { Problem } from '../top/problems.ts';
 import type { AgentEvents } from '../views/agent-events.ts';
 import type { ClusterWatch } from '../views/cluster-watch.ts';
@@ -59,7 +60,7 @@ const eventsSchema = z.object({
 
 export class ClusterLists {
   readonly #thread: ListThread;
-  readonly #dataDir: string;
+  readonly #config: ResolvedConfig;
   readonly #watch: ClusterWatch;
   readonly #client: RemoteClient;
 
@@ -70,7 +71,7 @@ export class ClusterLists {
     client: RemoteClient,
   ) {
     this.#thread = thread;
-    this.#dataDir = config.agent.dataDir;
+    this.#config = config;
     this.#watch = watch;
     this.#client = client;
   }
@@ -126,7 +127,7 @@ export class ClusterLists {
   };
 
   readonly eventSources = async (): Promise<readonly EventSource[]> => {
-    const here = foundAgents(this.#dataDir).map((agent) => {
+    const here = foundAgents(this.#config.agent.dataDir).map((agent) => {
       return { agent, read: (after: number | null) => this.events(agent, after) };
     });
     const { agents } = await this.#elsewhere('cluster');
@@ -167,7 +168,10 @@ export class ClusterLists {
 
   async #elsewhere(scope: Scope): Promise<Elsewhere> {
     if (scope === 'machine') return { agents: [], problems: [] };
-    return agentsElsewhere((await this.#watch.now()).view.agents, this.#dataDir);
+    const { view } = await this.#watch.now();
+    const left = leftOf(view);
+    const silent = view.unreachable.filter((id) => !left.includes(id));
+    return agentsElsewhere({ agents: view.agents, silent }, this.#config);
   }
 
   /** The answers of those that have sent a valid one, each with its agent. */

@@ -161,7 +161,8 @@ async function found(config: Config): Promise<ReturnType<typeof agentsElsewhere>
   const answer = await askStatus(listening);
   if (!answer.ok) return NOWHERE;
   const { agents: statuses } = answer.result as { readonly agents: readonly AgentStatus[] };
-  return agentsElsewhere(statuses, config.agent.dataDir);
+  // The query itself names the members without a state.
+  return agentsElsewhere({ agents: statuses, silent: [] }, resolved.config);
 }
 
 /** A question to an agent that does not run takes seconds. Null: nobody can be asked. */
