@@ -299,6 +299,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['remote-agents.ts: serves no API there; set', 'two machines'],
   ['remote-agents.ts: …: it does not answer, and its rows may be missing; look', 'two machines'],
   ['remote-client.ts: needs a token; add a line', 'two machines'],
+  ['…; install the same version of ubiring on all machines', 'two versions of ubiring'],
   ['scratch-directory.ts: cannot write in …: …; name', 'a full disk of its own'],
   ['extract.ts: has schema …, and this ubiring has', 'two versions of ubiring'],
   ['…: stop one of the two', 'two machines with the same agent'],

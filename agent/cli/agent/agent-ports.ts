@@ -10,11 +10,11 @@ import type { AgentEntry, Config } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
 import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
 import { askAgent } from '../../messaging/control-client.ts';
-import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { messageOf, systemCode } from '../common/exit-code.ts';
 import { shownCrawl, shownPath } from '../common/load-config.ts';
 import { programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
+import { statusesIn } from '../remote/status-check.ts';
 import { bareHost } from './local-agents.ts';
 
 /** How long an agent on the port may take to answer, in milliseconds. */
@@ -82,7 +82,7 @@ async function isOfCrawl(address: string, id: string, name: string): Promise<boo
   const answer = await askAgent(address, 'status', [], answerMsMax);
   // A program that completes the handshake but does not answer may be the agent, busy.
   if (!answer.ok) return answer.code !== 'unreachable';
-  const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
+  const agents = statusesIn(answer.result)?.agents ?? [];
   const found = agents.find((agent) => agent.id === id);
   return found !== undefined && (found.crawl ?? name) === name;
 }

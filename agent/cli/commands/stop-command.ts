@@ -3,7 +3,6 @@
 // forwards it. The result of each agent is printed, so that a failure does not look like success.
 
 import path from 'node:path';
-import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { askFirst, askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { startingEnded } from '../common/launch-lock.ts';
@@ -20,6 +19,7 @@ import {
 import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
+import { statusesIn } from '../remote/status-check.ts';
 
 /** @param ids - agents that are to leave; if empty, all agents stop */
 export async function stop(
@@ -57,7 +57,7 @@ async function membersOfRunning(config: ResolvedConfig): Promise<readonly string
   }
   const answer = await askFirst(asked(config), 'status');
   if (!answer.ok) return [];
-  const { agents } = answer.result as { readonly agents: readonly AgentStatus[] };
+  const agents = statusesIn(answer.result)?.agents ?? [];
   return agents.flatMap(({ members }) => members.map(({ id }) => id));
 }
 

@@ -32,14 +32,25 @@ export interface Asked {
 /**
  * Asks all agents at once; returns the first answer.
  *
+ * @param isReadable - whether an answer has the right shape; another one counts as a failure
  * @throws Refusal if none answers and one belongs to another crawl, or this process has no socket
  */
-export async function askFirst(whom: Asked, verb: ControlVerb): Promise<ClusterAnswer> {
+export async function askFirst(
+  whom: Asked,
+  verb: ControlVerb,
+  isReadable = (_result: unknown) => true,
+): Promise<ClusterAnswer> {
   const { agents, failures } = askable(whom);
   const others: string[] = [];
   const asked = agents.map(async ({ id, address }) => {
     const answer = await askAgent(address, verb, [], answerMsMax, whom.crawl);
-    if (answer.ok) return { ok: true, by: id, result: answer.result } as const;
+    if (answer.ok && isReadable(answer.result)) {
+      return { ok: true, by: id, result: answer.result } as const;
+    }
+    if (answer.ok) {
+      failures.push(`unreadable answer of ${id}`);
+      throw new Error('unreadable');
+    }
     failures.push(`${id}: ${answer.message}`);
     if (answer.code === 'exhausted') throw new Refusal(1, exhaustedText(answer.message));
     if (answer.otherCrawl !== undefined)

@@ -50,6 +50,8 @@ export interface Walked {
   readonly visited: ReadonlyMap<string, MemberCard>;
   /** Members that did not answer. */
   readonly unreachable: readonly string[];
+  /** Agents whose results have a wrong shape. */
+  readonly unreadable: readonly string[];
   /** The agents that answered, in groups that know nobody of each other. */
   readonly groups: readonly (readonly string[])[];
   /** The first response of each agent that forwarded the command. */
@@ -77,7 +79,8 @@ export async function walk(whom: Asked, errand: Errand, ports = PORTS): Promise<
   if (course.isCut) ports.say('not all agents that others name were asked: most do not answer');
   const { unreachable, begins, failures, groups, isRefused } = course;
   const [results, visited] = [sorted(course.results), sorted(course.visited)];
-  return { results, visited, unreachable, groups, begins, failures, isRefused };
+  const unreadable = [...course.unreadable];
+  return { results, visited, unreachable, unreadable, groups, begins, failures, isRefused };
 }
 
 /** By identifier, a2 before a10. */

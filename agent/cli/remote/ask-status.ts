@@ -5,11 +5,15 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { askFirst, type ClusterAnswer } from '../common/ask.ts';
 import { asked, type ResolvedConfig } from '../common/load-config.ts';
 import { type Walked, walk } from '../common/walk.ts';
-import { isStatusOf } from './status-check.ts';
+import { directivesIn, isStatusOf, statusesIn } from './status-check.ts';
 
-/** @returns an agent's response to `status`; with the overlay kademlia, that of all agents */
+/** @returns the status of all agents, without what has a wrong shape; such agents are named */
 export async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
-  if (config.cluster.overlay === 'ring') return askFirst(asked(config), 'status');
+  if (config.cluster.overlay === 'ring') {
+    const isReadable = (result: unknown) => statusesIn(result) !== null;
+    const answer = await askFirst(asked(config), 'status', isReadable);
+    return answer.ok ? { ...answer, result: statusesIn(answer.result) } : answer;
+  }
   const walked = await walk(asked(config), { verb: 'status', args: [], isReadable: isStatusOf });
   if (walked.results.size === 0) return { ok: false, failures: walked.failures };
   return { ok: true, by: '', result: walkedStatus(walked) };
@@ -21,14 +25,18 @@ export function walkedStatus({
   unreachable,
   begins,
   groups,
-}: Pick<Walked, 'results' | 'unreachable' | 'begins' | 'groups'>) {
+  unreadable,
+}: Pick<Walked, 'results' | 'unreachable' | 'begins' | 'groups' | 'unreadable'>) {
   const agents = [...results.values()] as AgentStatus[];
-  const [{ me, orders = [] } = { me: null }] = begins;
+  const [{ me, orders } = { me: null }] = begins;
   // The agent that answered first knows only the directives of its neighbours.
   const digest = agents.find(({ id }) => id === me?.id)?.directives;
   const same = agents.filter(({ directives }) => directives === digest).map(({ id }) => id);
-  const known = orders.map((one) => ({ ...one, applied: [...new Set([...one.applied, ...same])] }));
+  const known = directivesIn(orders).map((one) => ({
+    ...one,
+    applied: [...new Set([...one.applied, ...same])],
+  }));
   const joined = new Set(agents.flatMap((one) => (one.joined ? [one.id] : [])));
   const clusters = groups.filter((group) => group.some((id) => joined.has(id)));
-  return { agents, unreachable, groups: clusters, orders: known };
+  return { agents, unreachable, unreadable, groups: clusters, orders: known };
 }

@@ -1,7 +1,13 @@
 // Checks the status of another agent, which may be any JSON: what `status` reads of it must have the
 // right type. Other properties may be missing or new, because agents may have different versions.
 
-import { ID_CHARS_MAX, MEMBERS_MAX, URL_CHARS_MAX } from '../../messaging/checks/limits.ts';
+import { DIRECTIVES_MAX, type DirectiveInForce } from '../../core/protocol/directives.ts';
+import {
+  CAPACITY_MAX,
+  ID_CHARS_MAX,
+  MEMBERS_MAX,
+  URL_CHARS_MAX,
+} from '../../messaging/checks/limits.ts';
 import {
   type Check,
   duration,
@@ -68,7 +74,6 @@ const id = text(ID_CHARS_MAX, 1);
 const reason = text(URL_CHARS_MAX);
 const numbers = [
   ...['openRequests', 'queued', 'outbox', 'unsettled', 'unanswered', 'copyLag', 'hosts', 'threads'],
-  'capacity',
   ...['hostsAwaitingRobots', 'pages', 'pagesPerSecond', 'loopDelayMs', 'rssBytes', 'uptimeMs'],
 ];
 
@@ -84,16 +89,28 @@ const networks = having({
 
 const traps = having({ slowed: integer, stopped: integer, host: reason });
 
+/** More would make a view of the cluster too large. */
+const capacity: Check = (value, inc) => {
+  return duration(value, inc) ?? (Number(value) > CAPACITY_MAX ? ': too large' : null);
+};
+
+const member = having({
+  ...{ id, relayed: flag, joined: absentOr(flag), leaving: absentOr(flag) },
+  ...{ capacity: absentOr(capacity), address: absentOr(text(URL_CHARS_MAX)) },
+});
+
 const status = having({
   id,
   ...named(...numbers),
+  capacity,
   ...{ joined: flag, idle: flag, paused: flag, directives: text(ID_CHARS_MAX), traffic },
   lifecycle: textLike(/^[a-z]+$/, 'a word', ID_CHARS_MAX),
   waits: absentOr(reason),
   networks: absentOr(networks),
   ...{ traps: absentOr(nullable(traps)), diskFreeBytes: absentOr(nullable(duration)) },
   ...{ failures: absentOr(failures), dashboard: absentOr(reason) },
-  members: list(having({ id, relayed: flag }), MEMBERS_MAX),
+  members: list(member, MEMBERS_MAX),
+  handOff: having(named('given')),
   budgets: having({
     pages: nullable(
       having({
@@ -116,4 +133,42 @@ const status = having({
 /** Whether it is the status of this agent. */
 export function isStatusOf(result: unknown, agent: string): result is AgentStatus {
   return status(result, 0) === null && (result as AgentStatus).id === agent;
+}
+
+const directive = having({
+  ...{ kind: id, host: reason, by: text(ID_CHARS_MAX), value: nullable(duration) },
+  applied: list(id, MEMBERS_MAX),
+});
+
+/** The directives that can be read. */
+export function directivesIn(list: unknown): DirectiveInForce[] {
+  if (!Array.isArray(list)) return [];
+  return list.slice(0, DIRECTIVES_MAX).filter((one) => directive(one, 0) === null);
+}
+
+interface Statuses {
+  readonly agents: readonly AgentStatus[];
+  readonly unreachable: readonly string[];
+  /** The agents whose answers have a wrong shape. */
+  readonly unreadable: readonly string[];
+  readonly orders: readonly DirectiveInForce[];
+}
+
+/** What can be read of an answer about all agents of a ring; null: nothing. */
+export function statusesIn(result: unknown): Statuses | null {
+  if (!isRecord(result) || !Array.isArray(result.agents)) return null;
+  const answers: unknown[] = result.agents;
+  const idOf = (one: unknown) => (isRecord(one) && id(one.id, 0) === null ? String(one.id) : null);
+  const readable = answers.filter((one): one is AgentStatus => isStatusOf(one, idOf(one) ?? ''));
+  const agents = [...new Map(readable.map((one) => [one.id, one])).values()];
+  if (agents.length === 0) return null;
+  const silent: unknown[] = Array.isArray(result.unreachable) ? result.unreachable : [];
+  const unreachable = silent.filter((one) => id(one, 0) === null).map(String);
+  const heard = new Set([...agents.map((one) => one.id), ...unreachable]);
+  const named = answers.flatMap((one) => idOf(one) ?? []);
+  // An answer without an identifier is of a member that is neither heard nor silent.
+  const members = agents.flatMap((one) => one.members.map((other) => other.id));
+  const others = named.length < answers.length ? members : [];
+  const unreadable = [...new Set([...named, ...others])].filter((one) => !heard.has(one));
+  return { agents, unreachable, unreadable, orders: directivesIn(result.orders) };
 }

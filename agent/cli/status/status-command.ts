@@ -51,6 +51,8 @@ export interface ClusterStatus {
   readonly agents: readonly AgentStatus[];
   /** Configured agents and members that did not answer. */
   readonly unreachable: readonly string[];
+  /** Those of them whose answer has a wrong shape; absent if there are none. */
+  readonly unreadable?: readonly string[];
   /** With the overlay kademlia: the agents, in groups that know nobody of each other. */
   readonly groups?: readonly (readonly string[])[];
   /** Directives in force, the newest first. */
@@ -79,12 +81,15 @@ export async function status(
   const strange = groupsText(cluster, loaded.config);
   if (!flags.json && strange !== null) warn(strange);
   if (!flags.json && cluster.unreachable.length > 0) {
-    say(`${styled('yellow', 'no answer from', caller().stderr)} ${cluster.unreachable.join(', ')}`);
+    const silent = printable(cluster.unreachable.join(', '));
+    say(`${styled('yellow', 'no answer from', caller().stderr)} ${silent}`);
     const left = leftOf(cluster);
     if (left.length > 0) say(leftText(left, loaded.config));
+    const { unreadable = [] } = cluster;
+    if (unreadable.length > 0) say(unreadableText(unreadable));
     const known = agents
       .map(({ id }) => id)
-      .filter((id) => cluster.unreachable.includes(id) && !left.includes(id));
+      .filter((id) => cluster.unreachable.includes(id) && ![...left, ...unreadable].includes(id));
     if (known.length > 0) say('if one of them does not run, start it on its machine:');
     for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
@@ -132,6 +137,13 @@ export function groupsText({ groups = [] }: ClusterStatus, config: ResolvedConfi
   );
 }
 
+/** The cause, `; ` and the remedy. */
+export function unreadableText(ids: readonly string[]): string {
+  const answers = ids.length === 1 ? 'the answer' : 'the answers';
+  const what = `${answers} of ${ids.join(', ')} cannot be read`;
+  return printable(`${what}; install the same version of ubiring on all machines`);
+}
+
 /** Agents that do not answer because they have left, according to the events of the others. */
 export function leftOf({ agents, unreachable }: ClusterStatus): string[] {
   const events = agents.flatMap(({ recent }) => recent);
@@ -174,13 +186,17 @@ async function completed(
 
 /** @param result - an agent's response to `status` */
 export function clusterStatus(result: unknown, configured: readonly string[]): ClusterStatus {
-  const { agents, unreachable, groups = [], orders = [] } = result as ClusterStatus;
+  const { agents, groups = [], orders = [], ...others } = result as ClusterStatus;
+  const { unreachable, unreadable = [] } = others;
   const heard = new Set(agents.map(({ id }) => id));
-  const silent = new Set([...unreachable, ...configured].filter((id) => !heard.has(id)));
+  const silent = new Set(
+    [...unreachable, ...unreadable, ...configured].filter((id) => !heard.has(id)),
+  );
   const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id, 'en', numeric);
   return {
     agents: agents.toSorted(byId),
     unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
+    ...(unreadable.length > 0 && { unreadable }),
     ...(groups.length > 1 && { groups }),
     orders: listedDirectives(orders, [...heard, ...silent]),
   };

@@ -5,7 +5,12 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
 import { bytesText, count, printable, programName } from '../common/output.ts';
 import { PAUSED } from '../status/progress-line.ts';
-import { type ClusterStatus, groupsText, leftOf } from '../status/status-command.ts';
+import {
+  type ClusterStatus,
+  groupsText,
+  leftOf,
+  unreadableText,
+} from '../status/status-command.ts';
 import type { Unreadable } from './unreadable-states.ts';
 
 export interface Problem {
@@ -92,6 +97,10 @@ function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
         remedy: `remove it from the config, or start it: ${command}`,
         place: 'agents',
       };
+    }
+    if (cluster.unreadable?.includes(id)) {
+      const [text = '', remedy = ''] = unreadableText([id]).split('; ');
+      return { text, remedy, place: 'agents', isGrave: true };
     }
     const remedy = `if it does not run, start it: ${command}`;
     return { text: `${id} does not answer`, remedy, place: 'agents', isGrave: true };

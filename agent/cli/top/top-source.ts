@@ -5,7 +5,7 @@ import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import { asked, type ResolvedConfig } from '../common/load-config.ts';
 import { walk } from '../common/walk.ts';
 import { walkedStatus } from '../remote/ask-status.ts';
-import { isStatusOf } from '../remote/status-check.ts';
+import { isStatusOf, statusesIn } from '../remote/status-check.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
 import { type TopFrame, TopFrames } from './top-frame.ts';
 
@@ -28,8 +28,11 @@ export class TopSource {
     const whom = { ...all, agents };
     if (this.#config.cluster.overlay === 'ring') {
       const answer = await askInTurn(whom, 'status', []);
-      if (answer.ok) this.#entry = answer.by;
-      return answer;
+      if (!answer.ok) return answer;
+      const result = statusesIn(answer.result);
+      if (result === null) return { ok: false, failures: [`unreadable answer of ${answer.by}`] };
+      this.#entry = answer.by;
+      return { ...answer, result };
     }
     const walked = await walk(whom, { verb: 'status', args: [], isReadable: isStatusOf });
     if (walked.results.size === 0) return { ok: false, failures: walked.failures };
@@ -42,11 +45,10 @@ export class TopSource {
     return this.#frames.next(this.#clusterOf(answer), now);
   }
 
-  /** Leaves out unreadable answers. Without an answer, all agents known so far are unreachable. */
+  /** Without an answer, all agents known so far are unreachable. */
   #clusterOf(answer: ClusterAnswer): ClusterStatus {
     const { known } = this.#frames;
     if (!answer.ok) return clusterStatus({ agents: [], unreachable: known }, this.#ids);
-    const cluster = clusterStatus(answer.result, this.#ids);
-    return { ...cluster, agents: cluster.agents.filter((agent) => isStatusOf(agent, agent.id)) };
+    return clusterStatus(answer.result, this.#ids);
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isStatusOf } from '../../../../agent/cli/remote/status-check.ts';
-import { statusText } from '../../../../agent/cli/status/status-command.ts';
+import { isStatusOf, statusesIn } from '../../../../agent/cli/remote/status-check.ts';
+import { clusterStatus, statusText } from '../../../../agent/cli/status/status-command.ts';
 import { agentStatus } from '../agent-status.ts';
 import { networksStatus } from '../networks-status.ts';
 
@@ -38,7 +38,7 @@ test('status: of another agent is unreadable if a property that is shown has a w
       lifecycle: '\u001b[2J',
     },
     ...{ members: [null], traffic: { PING: 1 }, budgets: { pages: null }, directives: undefined },
-    ...{ failures: { dns: '2' }, dashboard: 7 },
+    ...{ failures: { dns: '2' }, dashboard: 7, handOff: null, capacity: 1e9 },
     recent: [{ ...event, detail: { agent: { toString: 5 } } }],
   };
   for (const [key, value] of Object.entries(wrong)) {
@@ -61,4 +61,37 @@ test('status: of another agent is unreadable if its networks are', () => {
     );
   }
   assert.equal(isStatusOf({ ...good, networks: null }, 'a1'), false);
+});
+
+test('status: of a ring is that of the readable agents, and names the others', () => {
+  const order = { kind: 'pause', host: '', by: 'a1', value: null, applied: ['a1'] };
+  const cases: readonly (readonly [agents: readonly unknown[], unreadable: readonly string[]])[] = [
+    [[], []],
+    [[{ ...good, id: 'a2' }], []],
+    [[{ ...good, id: 'a2', members: null }], ['a2']],
+    [[{ ...good, id: 'a2', recent: null }], ['a2']],
+    [[{ ...good, id: 'a2', members: [{ id: 'a1', relayed: true, capacity: 1e9 }] }], ['a2']],
+    // Its neighbours name the agent whose answer does not.
+    [[null], ['a2']],
+    [[{ ...good, id: 7 }], ['a2']],
+    [[{ ...good, id: 'x'.repeat(1000) }], ['a2']],
+    [[{ ...good, pages: 7 }], []],
+  ];
+  for (const [agents, unreadable] of cases) {
+    const answer = { agents: [good, ...agents], unreachable: ['a3', 7], orders: [order, null] };
+    const found = statusesIn(answer);
+    assert.deepEqual(found?.unreadable, unreadable, JSON.stringify(agents));
+    const cluster = clusterStatus(found, ['a1']);
+    assert.deepEqual(cluster.unreachable, [...unreadable, 'a3']);
+    assert.deepEqual(
+      cluster.orders?.map(({ kind }) => kind),
+      ['pause'],
+    );
+    assert.match(statusText(cluster), /a1/);
+  }
+  for (const result of [null, 7, [], {}, { agents: null }, { agents: [] }, { agents: [null] }]) {
+    assert.equal(statusesIn(result), null);
+  }
+  const bare = statusesIn({ agents: [good], unreachable: null, orders: null });
+  assert.deepEqual([bare?.unreachable, bare?.orders], [[], []]);
 });

@@ -12,6 +12,7 @@ test('status: agents have the directives of an agent if their digests are the sa
     results: new Map(Object.entries(agents).map(([id, directives]) => [id, { id, directives }])),
     unreachable: ['a5'],
     groups: [],
+    unreadable: [],
     begins: [{ me: { id: 'a1' }, orders } as unknown as WalkStep],
   });
   assert.deepEqual(
