@@ -90,6 +90,16 @@ export class Centre {
     return { ...this.#counts, open: this.#frames.size, errors: this.#loop.errors, peers };
   }
 
+  /** The networks without centre, as far as the centre of this one has looked. */
+  absent(now: Instant): { readonly network: string; readonly forMs: number }[] {
+    if (this.#ledFrom === null) return [];
+    const peers = [...this.#peers].map(([network, peer]) => ({
+      network,
+      forMs: peer.absentMs(now),
+    }));
+    return peers.filter(({ forMs }) => forMs > 0);
+  }
+
   #leads(now: Instant): boolean {
     return this.#ledFrom !== null && elapsedMs(this.#ledFrom, now) < this.#p.settings.leaseMs;
   }

@@ -73,6 +73,11 @@ export class Peer {
     this.#hasBegun = true;
   }
 
+  /** For how long the network has been seen without centre. */
+  absentMs(now: Instant): number {
+    return this.#absentSinceMs === null ? 0 : now.mono - this.#absentSinceMs;
+  }
+
   counts() {
     return { asks: this.#asks, reads: this.#reads, errors: this.#loop.errors };
   }

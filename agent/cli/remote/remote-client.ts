@@ -65,7 +65,7 @@ export class RemoteClient {
       written.once('error', (error) => {
         failure = scratchRefusal(error);
       });
-      await pipeline(limited(body, bytesMax), written);
+      await pipeline(limited(body, bytesMax), written).finally(() => body.destroy());
     });
     await download.catch((error: unknown) => {
       throw failure ?? error;
@@ -106,8 +106,11 @@ export class RemoteClient {
     }
     if (response.body === null) throw new Refused('has sent no answer');
     const body = Readable.fromWeb(response.body as ReadableStream);
+    // Whoever reads it gets the error too. An answer that nobody reads fails when its time is over.
+    body.on('error', () => {});
     if (response.status === 200) return body;
     if (response.status === 401 && this.#token === null) {
+      body.destroy();
       throw new Refused('needs a token; add a line "read TOKEN" to monitor.tokens here and there');
     }
     throw new Refused(`has answered ${response.status}: ${detailOf(await textOf(body))}`);

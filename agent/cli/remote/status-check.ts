@@ -84,6 +84,7 @@ const networks = having({
   centre: nullable((value) => (isRecord(value) ? null : ': not an object')),
   leases: having(named('held', 'waiting')),
   awaited: absentOr(list(id, NETWORKS_MAX)),
+  absent: absentOr(list(having({ network: id, forMs: duration }), NETWORKS_MAX)),
   failures: list(having({ network: id, message: reason, forMs: duration }), NETWORKS_MAX),
 });
 

@@ -24,7 +24,13 @@ export function networksText(
   const columns = NUMBERS.map((title) => ({ title, align: 'right' as const }));
   const table = renderTable([{ title: 'agent' }, ...columns], shared.map(rowOf));
   const line = printable(`network ${first.networks.network}; centre: ${who}`);
-  return [line, table, ...awaitedLines(shared), ...failureLines(shared)].join('\n');
+  return [
+    line,
+    table,
+    ...awaitedLines(shared),
+    ...absentLines(shared),
+    ...failureLines(shared),
+  ].join('\n');
 }
 
 function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): string[] {
@@ -43,6 +49,14 @@ function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): strin
 function awaitedLines(shared: readonly Shared[]): string[] {
   const names = [...new Set(shared.flatMap(({ networks }) => networks.awaited ?? []))];
   return names.length === 0 ? [] : [printable(`complete; waits for ${names.sort().join(', ')}`)];
+}
+
+function absentLines(shared: readonly Shared[]): string[] {
+  return shared.flatMap(({ networks: { absent = [] } }) =>
+    absent.map(({ network, forMs }) =>
+      printable(`network ${network} has not run for ${durationText(forMs)}, as far as is known`),
+    ),
+  );
 }
 
 /** The error of the agent to which the Redis of a network has not answered for the longest time. */

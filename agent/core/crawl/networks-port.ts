@@ -74,6 +74,8 @@ export interface NetworksStatus {
     readonly lost: number;
     readonly errors: number;
   };
+  /** Networks without centre, as the centre sees them: they do not run. */
+  readonly absent?: readonly { readonly network: string; readonly forMs: number }[];
   /** URLs given to other networks, and received from them. */
   readonly gifts?: { readonly given: number; readonly received: number };
   /** The cluster is complete, and waits for these networks. */

@@ -138,6 +138,7 @@ export class NetworkClient {
       submitter: this.#submitter.counts(),
       reporter: { ...this.#reporter.counts(), isFilling: this.#reporter.isFilling },
       centre: this.isCentre ? this.#centre.counts() : null,
+      absent: this.#centre.absent(now),
       leases: this.#leases.counts(now),
       awaited: this.#rest.awaited,
       gifts: this.#gifts.counts(),

@@ -68,7 +68,8 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
       for (let i = 0; i < COMMANDS_OF_A_STEP; i++) await immediately();
     }
   };
-  return { submitted, inbox, verdicts, commands, errors, runUntil };
+  const absent = () => centre.absent({ mono, wall: mono });
+  return { submitted, inbox, verdicts, commands, errors, other, absent, runUntil };
 }
 
 it('centre: at its beginning it awaits a network that has answered nothing, longer than timeoutMs', async () => {
@@ -138,4 +139,16 @@ it('centre: an agent which is no member has the role for two leases, which is re
   isDouble = true;
   await runUntil(7 * settings.leaseMs);
   assert.deepEqual(errors, [], 'it had the role meanwhile');
+});
+
+it('centre: it names a network without centre', async () => {
+  const { submitted, other, absent, runUntil } = subject(() => null);
+  submitted.push({ id: '1-0', frame: question('a/1', 'x') });
+  await runUntil(1000);
+  assert.deepEqual(absent(), []);
+  other.presence = async () => ({ hasCentre: false, mark: '' });
+  await runUntil(1800);
+  const [b] = absent();
+  assert.equal(b?.network, 'b');
+  assert.ok(b.forMs > 0 && b.forMs <= 800, String(b.forMs));
 });

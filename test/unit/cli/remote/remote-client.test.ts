@@ -86,6 +86,20 @@ test('a server that is busy is asked again, as long as there is time', async (t)
   assert.ok(asked > 3);
 });
 
+test('an answer that nobody reads is no error when its time is over', async (t) => {
+  const refused = Promise.withResolvers<void>();
+  const agent = await serving(t, (_, response) => {
+    response.writeHead(401).write('{');
+    response.once('close', () => refused.resolve());
+  });
+  await assert.rejects(new RemoteClient(null).json(agent, { path: '/' }, 300), /needs a token/);
+  const other = await serving(t, (_, response) => void response.write('bytes'));
+  const limits = { msMax: 300, bytesMax: 100 };
+  const lost = new RemoteClient(null).download(other, { path: '/' }, '/nonexistent/file', limits);
+  await assert.rejects(lost, /cannot write in/);
+  await Promise.all([refused.promise, once(AbortSignal.timeout(600), 'abort')]);
+});
+
 test('a missing token and a file that cannot be written are named with the remedy', async (t) => {
   const agent = await serving(t, (_, response) => response.writeHead(401).end('{}'));
   await assert.rejects(

@@ -55,6 +55,12 @@ test('status: a Redis that does not answer is named once, with the longest failu
   ]);
 });
 
+test('status: a network without centre is named', () => {
+  const a1 = networksStatus({ centre: {}, absent: [{ network: 'paris', forMs: 63_000 }] });
+  const text = networksText([{ id: 'a1', networks: a1 }])!;
+  assert.match(text, /\nnetwork paris has not run for 1 min 03 s, as far as is known$/);
+});
+
 test('status: a crawl that is not shared has no block of networks', () => {
   assert.equal(networksText([agentStatus({})]), null);
 });
