@@ -48,7 +48,8 @@ export class QueryRuns {
   }
 
   /**
-   * @param signal - the client has gone
+   * @param signal - the client has gone, or has read the answer; until then the query counts as
+   *   running, because its answer is in memory
    * @returns JSON: the rows, and the problems with states that were read in part or not at all
    * @throws HttpProblem if the query is wrong or reaches a limit
    */
@@ -62,9 +63,12 @@ export class QueryRuns {
       const isPartial = code === 4 && output.toString('latin1', 0, 1) === '[';
       if (code !== 0 && !isPartial) throw problemOf(ended, QUERY);
       const problems = JSON.stringify(code === 0 ? [] : said.trim().split('\n'));
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end);
       return Buffer.concat([ROWS, output, Buffer.from(`,"problems":${problems}}`)]);
-    } finally {
+    } catch (error) {
       end();
+      throw error;
     }
   }
 

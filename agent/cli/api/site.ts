@@ -80,6 +80,8 @@ export class Site {
     } catch (error) {
       this.#fail(request, response, error);
     }
+    // Answers that nobody reads would fill the memory. A stream of events does not end.
+    if (response.writableEnded && !response.writableFinished) endUnread(response);
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -270,8 +272,13 @@ function sendJson(response: ServerResponse, value: unknown): void {
 
 async function sendBytes(response: ServerResponse, bytes: Readable, type = ''): Promise<void> {
   response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
-  response.setTimeout(UNREAD_MS_MAX, () => response.destroy());
+  endUnread(response);
   await pipeline(bytes, response);
+}
+
+/** From the last bytes that the client has read on. */
+function endUnread(response: ServerResponse): void {
+  response.setTimeout(UNREAD_MS_MAX, () => response.destroy());
 }
 
 function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { QueryRuns } from '../../../../agent/cli/api/query-runs.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
+import { openState } from '../../../../agent/storage/file/database.ts';
 
 test('an extract that fails is a problem with its remedy, and frees its place', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-runs-'));
@@ -32,6 +33,38 @@ test('an extract that fails is a problem with its remedy, and frees its place', 
   } finally {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test('a query counts as running until its answer is read, or its client has gone', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'ubiring-runs-'));
+  const file = join(directory, 'crawl.json');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      ...{ seeds: ['http://a.test/'], agent: { dataDir: directory } },
+      http: { userAgent: 'test (+https://example.org/test)' },
+    }),
+  );
+  const state = openState({ directory: join(directory, 'a1'), crawl: 'crawl', agent: 'a1' });
+  assert.ok(state.ok);
+  const runs = new QueryRuns({ file, dataDir: directory }, null);
+  const clients = [new AbortController(), new AbortController(), new AbortController()];
+  const ask = (k: number) => runs.query('SELECT 1 AS n', clients[k]!.signal);
+  try {
+    for (const k of [0, 1]) {
+      const { rows } = JSON.parse(String(await ask(k))) as { rows: unknown };
+      assert.deepEqual(rows, [{ n: 1 }]);
+    }
+    const isBusy = (error: unknown) =>
+      error instanceof HttpProblem && error.document.code === 'query-busy';
+    await assert.rejects(ask(2), isBusy);
+    clients[0]!.abort();
+    await ask(2);
+  } finally {
+    state.unlock();
+    state.db.close();
     rmSync(directory, { recursive: true });
   }
 });
