@@ -183,13 +183,13 @@ return 1`,
 );
 
 /**
- * KEYS: URL_pool submitted dist_reduce_pool. ARGV: ttl lengthMax number frame. A frame that is sent
- * again while it waits or is open is not added again.
+ * KEYS: URL_pool submitted. ARGV: ttl lengthMax number frame. A frame that is sent again while it
+ * waits is not added again. One that is claimed is: a centre whose claim was executed late may not
+ * know of it.
  */
 export const submit = script(
   'submit',
-  `if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 then return 0 end
-local id = redis.call('HGET', KEYS[2], ARGV[3])
+  `local id = redis.call('HGET', KEYS[2], ARGV[3])
 if id and #redis.pcall('XRANGE', KEYS[1], id, id) > 0 then return 0 end
 id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'f', ARGV[4])
 redis.call('HSET', KEYS[2], ARGV[3], id)

@@ -133,9 +133,9 @@ export class RedisPools implements Pools {
   }
 
   async submit(frame: Frame): Promise<void> {
-    const { urlPool, submitted, distReducePool } = this.#keys;
+    const { urlPool, submitted } = this.#keys;
     const args = [unusedMsMax, streamLengthMax, frame.number, checkedText(frame)];
-    await this.#run(scripts.submit, [urlPool, submitted, distReducePool], args);
+    await this.#run(scripts.submit, [urlPool, submitted], args);
   }
 
   async ask(frame: Frame): Promise<void> {

@@ -53,7 +53,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal((await pools.openFrames()).length, 3);
   });
 
-  test('a frame that is sent again while it waits or is open is not added again', async () => {
+  test('a frame that is sent again is not added again while it waits', async () => {
     const pools = await newPools();
     await pools.lead('t', 60_000);
     const [first, second] = [1, 2].map((n) => frameOf(`berlin/a1.7/${n}`, digests(2, `s${n}`)));
@@ -63,9 +63,13 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
       submitted.map(({ frame }) => frame),
       [first, second],
     );
+    // A centre whose claim was executed late may not know of the first.
     await pools.claim('t', submitted[0]!);
-    for (const frame of [first!, second!]) await pools.submit(frame);
-    assert.deepEqual((await pools.take(10, 10)).submitted, submitted.slice(1));
+    for (const frame of [first!, second!, first!]) await pools.submit(frame);
+    assert.deepEqual(
+      (await pools.take(10, 10)).submitted.map(({ frame }) => frame),
+      [second, first],
+    );
     // The stream was lost, for example because it was at its maximum length.
     await pools.link.call(['DEL', await keyOf(pools, 'URL_pool')]);
     await pools.submit(second!);

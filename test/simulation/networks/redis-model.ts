@@ -119,9 +119,8 @@ export class RedisModel {
   #frames(own: () => NetworkData, id: () => string) {
     return {
       submit: (frame: Frame) => {
-        const { submitted, frames } = own();
-        const isSame = (entry: Entry) => entry.frame.number === frame.number;
-        if (frames.has(frame.number) || submitted.some(isSame)) return;
+        const { submitted } = own();
+        if (submitted.some((entry) => entry.frame.number === frame.number)) return;
         submitted.push({ id: id(), frame });
       },
       ask: (frame: Frame) => void own().inbox.push(frame),
