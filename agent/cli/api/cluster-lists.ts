@@ -77,7 +77,8 @@ export class ClusterLists {
   }
 
   readonly hosts = async (query: HostsQuery, scope: Scope): Promise<RowsPage> => {
-    const here = await this.#thread.call('hosts', query);
+    const living = await this.#living();
+    const here = await this.#thread.call('hosts', query, living);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
     const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', (agent) => ({
@@ -85,11 +86,11 @@ export class ClusterLists {
       agent,
     }));
     const pages = answers.map(([, page]) => page);
-    return mergedHosts([here, ...pages, none([...problems, ...more])], query);
+    return mergedHosts([here, ...pages, none([...problems, ...more])], query, living);
   };
 
   readonly urls = async (view: UrlView, query: UrlsQuery, scope: Scope): Promise<RowsPage> => {
-    const here = await this.#thread.call('urls', view, query);
+    const here = await this.#thread.call('urls', view, query, await this.#living());
     if (here.rows.length > 0) return here;
     const { agents, problems } = await this.#elsewhere(scope);
     const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, () => query);
@@ -165,6 +166,10 @@ export class ClusterLists {
     }));
     return mergedMoves(here, new Map(answers));
   };
+
+  async #living(): Promise<readonly string[]> {
+    return (await this.#watch.now()).view.agents.map(({ id }) => id);
+  }
 
   async #elsewhere(scope: Scope): Promise<Elsewhere> {
     if (scope === 'machine') return { agents: [], problems: [] };

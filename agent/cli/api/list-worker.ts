@@ -24,8 +24,12 @@ const { dataDir } = config.agent;
 const { open } = new KeptCopies();
 
 const CALLS = {
-  hosts: (query: HostsQuery) => hostsPage(config, query, open),
-  urls: (view: UrlView, query: UrlsQuery) => urlsPage(config, view, query, open),
+  hosts: (query: HostsQuery, living: readonly string[] = []) => {
+    return hostsPage(config, query, living, open);
+  },
+  urls: (view: UrlView, query: UrlsQuery, living: readonly string[] = []) => {
+    return urlsPage(config, view, query, living, open);
+  },
   history: () => historyOf(config, open),
   circleAt: (at: number) => circleAt(config, at, open),
   moves: (agents: readonly AgentStatus[], asked: MovesQuery) => {

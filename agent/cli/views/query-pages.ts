@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { whyUnreadable } from '../../storage/file/reading.ts';
-import { HAS_HOST, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
+import { HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import {
   foundAgents,
@@ -55,40 +55,87 @@ export interface HostsQuery {
 /** The value by which the list is sorted, and the host, which decides between equal ones. */
 type Cursor = readonly [number | string, string];
 
-/** The hosts of all agents. Numbers are sorted in descending order, names in ascending order. */
+const WHOLE_HOST = rowsOfHost('hosts', viewColumns.hosts);
+
+/**
+ * The hosts of all agents, each once. Numbers are sorted in descending order, names in ascending
+ * order.
+ *
+ * @param living - the agents that answer; see `holder`
+ */
 export function hostsPage(
   config: ResolvedConfig,
   query: HostsQuery,
+  living: readonly string[],
   open: OpenState = openStateFile,
 ): RowsPage {
-  const { sort, limit, state, search, after } = query;
+  const { sort, limit, agent } = query;
+  const isName = sort === 'host';
+  return withFiles({ config, agent, open }, (files) => {
+    const rows: Row[] = [];
+    let after = query.after === undefined ? undefined : cursorOf(query.after, isName);
+    // Rows of hosts that others have taken over do not count, so one reading may give too few.
+    for (;;) {
+      const all = foundHosts(files, query, after);
+      for (const [i, { file, host, by }] of all.entries()) {
+        // Two files may have a host with the same value: the cursor is behind both.
+        const isTwin = after?.[0] === by && after[1] === host;
+        if (rows.length === limit && !isTwin) return { rows, next: after ? textOf(after) : null };
+        if (i >= limit && !isTwin) break;
+        after = [by, host];
+        const held = holder(hostRows(files, host), living);
+        if (held?.agent === file.agent) rows.push(held);
+      }
+      if (all.length <= limit) return { rows, next: null };
+    }
+  });
+}
+
+/** At least the first `limit` rows after the cursor, and one more if there are more. */
+function foundHosts(files: ReadFiles, query: HostsQuery, after: Cursor | undefined) {
+  const { sort, limit, agent, state, search } = query;
   const isName = sort === 'host';
   const filter = new HostFilter();
   if (state !== undefined) filter.add('state = ?', state);
   if (search !== undefined) filter.add('instr(host, ?) > 0', search.toLowerCase());
-  if (after !== undefined) filter.after(sort, ...cursorOf(after, isName));
+  if (after !== undefined) filter.after(sort, ...after);
   const found = filter.sql(sort, limit + 1);
-  return withFiles({ config, agent: query.agent, open }, (files) => {
-    const all = files.each((file) =>
-      [...file.rows(found, ...filter.values)].map(([host, sorted]) => {
-        const by = isName ? String(host) : Number(sorted);
-        return { file, host: String(host), by };
-      }),
-    );
-    all.sort((a, b) => compare(b.by, a.by, isName) || (a.host < b.host ? -1 : 1));
-    const shown = all.slice(0, limit);
-    const last = shown.at(-1);
-    const next = all.length > limit && last ? textOf([last.by, last.host]) : null;
-    const whole = rowsOfHost('hosts', viewColumns.hosts);
-    const rows = shown.flatMap(({ file, host }) =>
-      files.of(file, () => rowsOf(file, viewColumns.hosts, whole, host, 1, 0)),
-    );
-    return { rows, next };
+  const all = files.each((file) => {
+    if (agent !== undefined && file.agent !== agent) return [];
+    return [...file.rows(found, ...filter.values)].map(([host, sorted]) => {
+      const by = isName ? String(host) : Number(sorted);
+      return { file, host: String(host), by };
+    });
   });
+  return all.sort((a, b) => compare(b.by, a.by, isName) || (a.host < b.host ? -1 : 1));
 }
 
-/** @param pages - the same list of different agents, each with the same limit */
-export function mergedHosts(pages: readonly RowsPage[], { sort, limit }: HostsQuery): RowsPage {
+function hostRows(files: ReadFiles, host: string): Row[] {
+  return files.each((file) => rowsOf(file, viewColumns.hosts, WHOLE_HOST, host, 1, 0));
+}
+
+/**
+ * The row that counts for a host, because the file of a dead agent keeps the hosts that others have
+ * taken over: that of a living agent, else that with the latest fetch.
+ */
+function holder(rows: readonly Row[], living: readonly string[]): Row | undefined {
+  const alive = rows.filter(({ agent }) => living.includes(String(agent)));
+  const [latest] = (alive.length > 0 ? alive : rows).toSorted((a, b) => {
+    const newer = Number(b.last_fetch_at ?? 0) - Number(a.last_fetch_at ?? 0);
+    return newer || (String(a.agent) < String(b.agent) ? -1 : 1);
+  });
+  return latest;
+}
+
+/**
+ * @param pages - the same list of different agents, each with the same limit
+ * @param living - the agents that answer; see `holder`
+ */
+export function mergedHosts(
+  pages: readonly RowsPage[],
+  { sort, limit }: HostsQuery,
+  living: readonly string[],
+): RowsPage {
   const isName = sort === 'host';
   const all = pages.flatMap(({ rows }) =>
     rows.map((row): { row: Row; cursor: Cursor } => {
@@ -98,11 +145,17 @@ export function mergedHosts(pages: readonly RowsPage[], { sort, limit }: HostsQu
   all.sort(({ cursor: a }, { cursor: b }) => {
     return compare(b[0], a[0], isName) || (a[1] < b[1] ? -1 : 1);
   });
+  const byHost = Map.groupBy(
+    pages.flatMap(({ rows }) => rows),
+    ({ host }) => host,
+  );
   const shown = all.slice(0, limit);
   const last = shown.at(-1);
   const isCut = all.length > limit || pages.some(({ next }) => next !== null);
   return {
-    rows: shown.map(({ row }) => row),
+    rows: shown.flatMap(({ row }) => {
+      return holder(byHost.get(row.host) ?? [], living) === row ? [row] : [];
+    }),
     next: isCut && last ? textOf(last.cursor) : null,
     problems: pages.flatMap(({ problems }) => problems),
   };
@@ -121,20 +174,22 @@ export interface UrlsQuery {
   readonly after?: string | undefined;
 }
 
-/** The URLs of one host in a view, in the order of its files. */
+/** The URLs of one host in a view, in the order of the file of its holder. */
 export function urlsPage(
   config: ResolvedConfig,
   view: UrlView,
   { host, limit, after }: UrlsQuery,
+  living: readonly string[],
   open: OpenState = openStateFile,
 ): RowsPage {
   const columns = viewColumns[view];
   const passed = after === undefined ? 0 : passedOf(after);
   const sql = rowsOfHost(view, columns);
   return withFiles({ config, open }, (files) => {
-    const [holder] = files.each((file) => (file.first(HAS_HOST, host) ? [file] : []));
-    if (!holder) return { rows: [], next: null };
-    const rows = files.of(holder, () => rowsOf(holder, columns, sql, host, limit + 1, passed));
+    const held = holder(hostRows(files, host), living);
+    const file = files.files.find(({ agent }) => agent === held?.agent);
+    if (!file) return { rows: [], next: null };
+    const rows = files.of(file, () => rowsOf(file, columns, sql, host, limit + 1, passed));
     const next = rows.length > limit ? textOf([passed + limit, host]) : null;
     return { rows: rows.slice(0, limit), next };
   });
@@ -159,7 +214,7 @@ function plain(value: unknown): string | number | null {
 
 interface Source {
   readonly config: ResolvedConfig;
-  /** Only its file is read. */
+  /** Only damage to its file is named. */
   readonly agent?: string | undefined;
   readonly open: OpenState;
 }
@@ -191,7 +246,7 @@ function withFiles(
 ): RowsPage {
   const { dataDir } = config.agent;
   const files = new ReadFiles();
-  const ids = foundAgents(dataDir).filter((id) => agent === undefined || id === agent);
+  const ids = foundAgents(dataDir);
   try {
     for (const id of ids) {
       const path = stateFileOf(dataDir, id);
@@ -200,7 +255,9 @@ function withFiles(
       else files.lost.set(id, { agent: id, path, why: opened.slice(`${id}: ${path} `.length) });
     }
     const found = read(files);
-    const problems = unreadableOnes([...files.lost.values()], config);
+    const lost = [...files.lost.values()];
+    const named = lost.filter((one) => agent === undefined || one.agent === agent);
+    const problems = unreadableOnes(named, config);
     return { ...found, problems: problems.map(({ text, remedy }) => `${text}; ${remedy}`) };
   } finally {
     for (const file of files.files) file.close();

@@ -4,7 +4,6 @@
 /** The hosts of an agent; with a step above 1, about each `step`th of them. */
 export const ownedHosts = (step: number): string =>
   `SELECT host FROM host_rows WHERE owned AND number % ${step} = 0`;
-export const HAS_HOST = 'SELECT 1 FROM hosts WHERE host = ?';
 export const LAST_EVENT = 'SELECT max(id) AS last FROM event_rows';
 /** Parameters: the number of an event, and how many are read after it. */
 export const EVENTS_AFTER = `SELECT id, CAST(at AS INTEGER), kind, detail FROM event_rows

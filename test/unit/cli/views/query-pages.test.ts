@@ -29,14 +29,14 @@ it('merged pages are sorted as each page is, and continue if any has more', () =
     page([]),
   ];
   const query = { sort: 'pages_queued', limit: 3 } as const;
-  const first = mergedHosts(pages, query);
+  const first = mergedHosts(pages, query, []);
   assert.deepEqual(hostsOf(first), ['a', 'b', 'c']);
   assert.deepEqual(first.problems, ['a3: silent']);
   assert.notEqual(first.next, null);
-  const whole = mergedHosts(pages, { ...query, limit: 5 });
+  const whole = mergedHosts(pages, { ...query, limit: 5 }, []);
   assert.deepEqual(hostsOf(whole), ['a', 'b', 'c', 'd', 'e']);
   assert.equal(whole.next, null);
-  assert.deepEqual(hostsOf(mergedHosts(pages, { sort: 'host', limit: 9 })), [
+  assert.deepEqual(hostsOf(mergedHosts(pages, { sort: 'host', limit: 9 }, [])), [
     'a',
     'b',
     'c',
@@ -44,7 +44,7 @@ it('merged pages are sorted as each page is, and continue if any has more', () =
     'e',
   ]);
   const cut = [page([['a', 4]], 'more')];
-  assert.notEqual(mergedHosts(cut, { sort: 'pages_queued', limit: 1 }).next, null);
+  assert.notEqual(mergedHosts(cut, { sort: 'pages_queued', limit: 1 }, []).next, null);
 });
 
 it('a damaged file is named with its remedy, and the rows of the others are listed', (t) => {
@@ -57,9 +57,9 @@ it('a damaged file is named with its remedy, and the rows of the others are list
   });
   const query = { sort: 'host', limit: 9 } as const;
   const lists = () => [
-    hostsPage(config, query),
-    urlsPage(config, 'frontier', { host: 'a1.test', limit: 9 }),
-    urlsPage(config, 'frontier', { host: 'a2.test', limit: 9 }),
+    hostsPage(config, query, []),
+    urlsPage(config, 'frontier', { host: 'a1.test', limit: 9 }, []),
+    urlsPage(config, 'frontier', { host: 'a2.test', limit: 9 }, []),
   ];
   assert.deepEqual(
     lists().map(({ rows, problems }) => [rows.length, problems.length]),
@@ -80,4 +80,46 @@ it('a damaged file is named with its remedy, and the rows of the others are list
   const [hosts] = lists();
   assert.deepEqual(hostsOf(hosts!), ['a1.test']);
   assert.match(String(hosts?.problems), text);
+});
+
+it('a host in the files of two agents is listed once, for the agent that answers', (t) => {
+  const hosts = ['h1.test', 'h2.test', 'h3.test'];
+  const { config } = crawlOf(t, ['a1', 'a2'], (store, id) => {
+    for (const host of hosts) {
+      store.enqueue(host, { url: `http://${host}/${id}`, depth: 0 }, null);
+    }
+  });
+  for (const living of ['a1', 'a2']) {
+    for (const limit of [1, 2, 3, 9]) {
+      const query = { sort: 'pages_queued', limit } as const;
+      const seen: unknown[] = [];
+      let after: string | undefined;
+      do {
+        const { rows, next } = hostsPage(config, { ...query, after }, [living]);
+        seen.push(...rows.map(({ agent, host }) => `${agent} ${host}`));
+        after = next ?? undefined;
+      } while (after !== undefined);
+      const once = hosts.map((host) => `${living} ${host}`);
+      assert.deepEqual(seen, once);
+    }
+    const { rows } = urlsPage(config, 'frontier', { host: 'h2.test', limit: 9 }, [living]);
+    assert.deepEqual(
+      rows.map(({ url }) => url),
+      [`http://h2.test/${living}`],
+    );
+  }
+  const ofDead = hostsPage(config, { agent: 'a1', sort: 'host', limit: 9 }, ['a2']);
+  assert.deepEqual(ofDead.rows, []);
+});
+
+it('a host on two machines is listed once: of the living agent, else with the latest fetch', () => {
+  const row = (agent: string, last_fetch_at: number) => {
+    return { rows: [{ agent, host: 'h', last_fetch_at }], next: null, problems: [] };
+  };
+  const pages = [row('a1', 2), row('a2', 1)];
+  const agentOf = (living: readonly string[]) => {
+    return mergedHosts(pages, { sort: 'host', limit: 9 }, living).rows.map(({ agent }) => agent);
+  };
+  assert.deepEqual(agentOf(['a2']), ['a2']);
+  assert.deepEqual(agentOf([]), ['a1']);
 });
