@@ -2,6 +2,7 @@
 // the API of any agent.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
@@ -129,6 +130,19 @@ test('queries and lists show the agents of all machines', async (t) => {
   );
 });
 
+test('an agent whose HTTP server hangs is named with the rows of the others', async (t) => {
+  const { api, third } = await twoMachines(t);
+  const server = serverOf(third.child.pid!);
+  process.kill(server, 'SIGSTOP');
+  t.after(() => process.kill(server, 'SIGCONT'));
+  const { rows, problems } = await json<Page>(`${api.get('a1')}/query`, { sql: BY_AGENT });
+  assert.deepEqual(
+    rows.map(({ agent }) => agent),
+    ['a1', 'a2'],
+  );
+  assert.match(problems.join('\n'), /^a3: its API at \S+ was too slow$/m);
+});
+
 test('the URLs of a host that a dead agent still claims are counted once', async (t) => {
   const { first, config, other } = await twoMachines(t);
   await untilAsked('all pages are settled and copied', async () => {
@@ -155,6 +169,13 @@ test('the URLs of a host that a dead agent still claims are counted once', async
   // Only the state of the dead agent is missing there.
   assert.equal(elsewhere.stdout, whole.stdout);
 });
+
+/** The process that serves HTTP for this agent. */
+function serverOf(agent: number): number {
+  const all = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
+  const [, pid] = new RegExp(`^ *(\\d+) +${agent} .*http-worker`, 'm').exec(all)!;
+  return Number(pid);
+}
 
 /** Reads the stream until it has shown events of so many agents. */
 async function agentsOfEvents(url: string, agents: number): Promise<string[]> {

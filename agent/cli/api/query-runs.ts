@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { scratchDirectory, scratchFailure } from '../../storage/file/scratch-directory.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { TOKENS_VARIABLE } from '../http/token-source.ts';
+import { REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
 import type { CommandSource } from './command-run.ts';
 
 const OUTPUT_BYTES_MAX = 8 * 1024 ** 2;
@@ -32,6 +33,8 @@ const QUERY: Limits = {
 const EXTRACT: Limits = {
   ...{ what: 'extract', msMax: 60_000, fileBytesMax: 1024 ** 3, togetherMax: 4 },
 };
+/** The rows of other agents are read and sent in the rest of the time of a query. */
+const REMOTE_MS_MAX = 10_000;
 /** A client that reads an extract slowly keeps its space on the disk. */
 const SENT_MS_MAX = 300_000;
 
@@ -127,9 +130,10 @@ export class QueryRuns {
     const limits = `ulimit -t ${Math.ceil((1.5 * msMax) / 1000)} && ulimit -f ${fileBytesMax / BLOCK_BYTES}`;
     const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, script, ...args];
     const token = this.#readToken === null ? {} : { [TOKENS_VARIABLE]: `read ${this.#readToken}` };
+    const more = { ...token, [REMOTE_MS_VARIABLE]: String(REMOTE_MS_MAX), NO_COLOR: '1' };
     const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...token, NO_COLOR: '1' },
+      env: { ...process.env, ...more },
     });
     this.#running.add(child);
     const kill = () => void child.kill('SIGKILL');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
+import { monotonicMs } from '../../runtime/clock.ts';
 import { openExtract } from '../../storage/file/extract.ts';
 import { scratchDirectory } from '../../storage/file/scratch-directory.ts';
 import { isListening } from '../common/listener.ts';
@@ -14,14 +15,28 @@ import { type Held, hasGivenHosts, readerOf, type StateFile } from '../common/qu
 import { tokensOf } from '../http/token-source.ts';
 import { Tokens } from '../http/tokens.ts';
 import { askStatus } from './ask-status.ts';
-import { agentsElsewhere, type RemoteAgent } from './remote-agents.ts';
+import { agentsElsewhere, type Elsewhere, type RemoteAgent } from './remote-agents.ts';
 import { RemoteClient, RemoteError, scratchRefusal } from './remote-client.ts';
 
+/** Milliseconds for all requests of a query, which has little time itself; absent: it has much. */
+export const REMOTE_MS_VARIABLE = 'UBIRING_REMOTE_MS_MAX';
 /** Longer than for lists, which people watch. */
-const HOLDING_MS_MAX = 30_000;
-const EXTRACT_LIMITS = { msMax: 300_000, bytesMax: 1024 ** 3 };
-/** Extracts that are requested at the same time. */
-const TOGETHER_MAX = 4;
+const MS_MAX = { holding: 30_000, extract: 300_000 } as const;
+const EXTRACT_BYTES_MAX = 1024 ** 3;
+/** Of the little time; the rest is for agents that answer, which may be asked a second time. */
+const SHARES = { holding: 0.3, extract: 0.5 } as const;
+/** Requests at the same time. Agents that do not answer must not keep others waiting. */
+const TOGETHER_MAX = { holding: 64, extract: 4 } as const;
+
+/** Of a query. */
+interface Asking {
+  /** Milliseconds of each request. */
+  readonly msMax: { readonly holding: number; readonly extract: number };
+  /** The monotonic time when the last request ends. */
+  readonly until: number;
+  /** A sentence for each agent that has failed, which is not asked again. */
+  readonly failed: Map<string, string>;
+}
 
 export interface RemoteFiles {
   readonly files: readonly StateFile[];
@@ -36,43 +51,49 @@ export class RemoteStates {
   readonly #agents: readonly RemoteAgent[];
   readonly #problems: string[];
   readonly #crawl: string;
+  readonly #asking: Asking;
   #number = 0;
   /** By agent, from before the states of this machine are opened. */
   readonly #held = new Map<string, Held>();
 
   private constructor(
     client: RemoteClient,
-    agents: readonly RemoteAgent[],
-    problems: readonly string[],
+    { agents, problems }: Elsewhere,
     crawl: string,
+    asking: Asking,
   ) {
     this.#crawl = crawl;
     this.#client = client;
-    this.#agents = agents;
-    this.#problems = [...problems];
+    this.#asking = asking;
+    this.#agents = agents.filter(({ id }) => !asking.failed.has(id));
+    this.#problems = [...problems, ...asking.failed.values()];
   }
 
   /**
    * Finds the agents on other machines. To be called before the state files of this machine are
    * opened: a host that moves from there to here is then in a file.
+   *
+   * @param earlier - of the same query: the time of both is limited together, and agents that
+   *   failed are not asked again
    */
-  static async begin(config: Config, env: NodeJS.ProcessEnv): Promise<RemoteStates> {
+  static async begin(
+    config: Config,
+    env: NodeJS.ProcessEnv,
+    earlier: RemoteStates | null = null,
+  ): Promise<RemoteStates> {
+    const asking = earlier === null ? newAsking(env) : earlier.#asking;
     const { agents, problems } = await found(config);
     const tokens = agents.length > 0 ? tokensOf(config.monitor.tokens, env) : { text: '' };
     const token = 'text' in tokens ? Tokens.ofReader(tokens.text) : null;
     const wrong = 'wrong' in tokens ? [tokens.wrong] : [];
     const states = new RemoteStates(
       new RemoteClient(token),
-      agents,
-      [...problems, ...wrong],
+      { agents, problems: [...problems, ...wrong] },
       config.name,
+      asking,
     );
-    await states.#each(async (agent) => {
-      const held = await states.#client.json(
-        agent,
-        { path: pathOf(agent, 'holding') },
-        HOLDING_MS_MAX,
-      );
+    await states.#each('holding', async (agent, msMax) => {
+      const held = await states.#client.json(agent, { path: pathOf(agent, 'holding') }, msMax);
       if (isHeld(held)) states.#held.set(agent.id, held);
       else states.#problems.push(`${agent.id}: its state cannot be read on its machine`);
     });
@@ -83,12 +104,13 @@ export class RemoteStates {
   async open(views: readonly string[]): Promise<RemoteFiles> {
     const files: StateFile[] = [];
     const directory = madeDirectory();
+    const bytesMax = EXTRACT_BYTES_MAX;
     try {
-      await this.#each(async (agent) => {
+      await this.#each('extract', async (agent, msMax) => {
         if (!this.#held.has(agent.id)) return;
         const path = join(directory, String(++this.#number));
         const request = { path: pathOf(agent, 'state'), query: { views: views.join(',') } };
-        await this.#client.download(agent, request, path, EXTRACT_LIMITS);
+        await this.#client.download(agent, request, path, { msMax, bytesMax });
         const opened = openExtract(path, views);
         const file = opened.ok ? readerOf(agent.id, path, opened) : null;
         // An open file stays readable, and none is left behind if this process is killed.
@@ -114,20 +136,34 @@ export class RemoteStates {
       : `belongs to crawl '${other}'; correct its dashboard's address`;
   }
 
-  async #each(act: (agent: RemoteAgent) => Promise<void>): Promise<void> {
+  /** @param act - with the milliseconds that it may take */
+  async #each(
+    what: 'holding' | 'extract',
+    act: (agent: RemoteAgent, msMax: number) => Promise<void>,
+  ): Promise<void> {
     const left = [...this.#agents];
     const next = async (): Promise<void> => {
       for (let agent = left.shift(); agent !== undefined; agent = left.shift()) {
+        const { msMax, until, failed } = this.#asking;
         try {
-          await act(agent);
+          await act(agent, Math.max(Math.floor(Math.min(msMax[what], until - monotonicMs())), 1));
         } catch (error) {
           if (!(error instanceof RemoteError)) throw error;
+          failed.set(agent.id, error.message);
           this.#problems.push(error.message);
         }
       }
     };
-    await Promise.all(Array.from({ length: TOGETHER_MAX }, next));
+    await Promise.all(Array.from({ length: TOGETHER_MAX[what] }, next));
   }
+}
+
+function newAsking(env: NodeJS.ProcessEnv): Asking {
+  const msMax = Number(env[REMOTE_MS_VARIABLE]);
+  const failed = new Map<string, string>();
+  if (!(msMax > 0)) return { msMax: MS_MAX, until: Infinity, failed };
+  const each = { holding: SHARES.holding * msMax, extract: SHARES.extract * msMax };
+  return { msMax: each, until: monotonicMs() + msMax, failed };
 }
 
 /** @throws Refusal if there is no room */
@@ -150,7 +186,7 @@ function isHeld(value: unknown): value is Held {
 const NOWHERE = { agents: [], problems: [] };
 
 /** Asks the cluster. */
-async function found(config: Config): Promise<ReturnType<typeof agentsElsewhere>> {
+async function found(config: Config): Promise<Elsewhere> {
   const { agents } = config.cluster;
   // With a number instead of a list, all agents are on this machine.
   if (typeof agents === 'number') return NOWHERE;

@@ -7,6 +7,7 @@ import type { ExitCode } from '../common/exit-code.ts';
 import { type CommonFlags, launchCommand, load } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { foundAgents, type StateFile, type StateFiles } from '../common/query-files.ts';
+import type { RemoteStates } from '../remote/remote-states.ts';
 import { openFilesOf } from './other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
 import { ClusterViews, sharedHosts, withMergedViews } from './query-views.ts';
@@ -95,11 +96,12 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
   if (views === undefined || (isHere && config.cluster.contacts.length === 0)) {
     return { ...openFilesOf(config, expected), isPartial: false };
   }
-  const { RemoteStates } = await import('../remote/remote-states.ts');
+  const states = (await import('../remote/remote-states.ts')).RemoteStates;
   const merged = withMergedViews(views);
   let asked = views;
+  let remote: RemoteStates | null = null;
   for (let opened = 1; ; opened++) {
-    const remote = await RemoteStates.begin(config, caller().env);
+    remote = await states.begin(config, caller().env, remote);
     const here = openFilesOf(config, expected);
     const elsewhere = await remote.open(asked);
     const files = [...here.files, ...elsewhere.files];
