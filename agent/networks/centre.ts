@@ -140,7 +140,7 @@ export class Centre {
     if (!(await this.#own.lead(this.#p.token, leaseMs))) {
       this.#drop();
       this.#barredSince ??= now;
-      if (elapsedMs(this.#barredSince, now) > 2 * leaseMs) this.#p.onError(this.#isDouble());
+      if (elapsedMs(this.#barredSince, now) > 2 * leaseMs) await this.#reportDouble();
       return false;
     }
     this.#barredSince = null;
@@ -150,13 +150,18 @@ export class Centre {
     return true;
   }
 
-  /** An agent whose hosts move gives the role up, and one that has died loses it after a lease. */
-  #isDouble(): Error {
+  /** A member whose hosts move gives the role up, and one that has died loses it after a lease. */
+  async #reportDouble(): Promise<void> {
+    const { centre } = await this.#own.presence();
+    const holder = centre?.slice(0, centre.lastIndexOf('.'));
+    const { agents } = this.#p.members();
+    const isMember = holder !== this.#p.agent && agents.includes(holder ?? '');
+    if (holder === undefined || isMember) return;
     const { network } = this.#p.settings;
     const message =
       `network ${network}: an agent that is no member of this cluster is its centre; ` +
       "give each cluster a 'dedup.network' of its own, or end the other cluster";
-    return Object.assign(new Error(message), { network });
+    this.#p.onError(Object.assign(new Error(message), { network }));
   }
 
   /** The role is lost or given up. What was begun is in Redis. */

@@ -76,6 +76,8 @@ export interface GivenUrl {
 /** Whether a network is there, and at rest. */
 export interface Presence {
   readonly hasCentre: boolean;
+  /** Its token. */
+  readonly centre?: string;
   /** `rest ...` or `work ...`; empty: it has none. */
   readonly mark: string;
 }

@@ -301,7 +301,7 @@ export class RedisPools implements Pools {
     const reply = await this.#call(['MGET', centre, mark, settings]);
     const [token, found, theirs] = reply as (string | null)[];
     this.#compare(theirs || null);
-    return { hasCentre: token !== null, mark: found ?? '' };
+    return { hasCentre: token !== null, ...(token && { centre: token }), mark: found ?? '' };
   }
 
   /** @throws a NetworkFailure if the network runs with other settings */

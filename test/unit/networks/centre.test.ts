@@ -23,6 +23,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
   const verdicts: (VerdictFrame & { at: number })[] = [];
   const commands: string[] = [];
   const errors: string[] = [];
+  const holder = { token: 'x.y.17' };
   let mono = 0;
   const answered = async <T>(name: string, result: T) => {
     commands.push(name);
@@ -31,6 +32,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
     return result;
   };
   const own: Partial<Pools> = {
+    presence: async () => ({ hasCentre: true, centre: holder.token, mark: '' }),
     lead: async () => mayLead(),
     openFrames: async () => [],
     filledBy: async () => null,
@@ -56,7 +58,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
   const centre = new Centre({
     ...{ settings, agent: 'a-1', token: 'a-1.1', wake: () => {}, isWanted: () => true },
     pools: new Map(Object.entries({ a: own as Pools, b: other as Pools })),
-    members: () => ({ agents: ['a-1'], isPartial: false }),
+    members: () => ({ agents: ['a-1', 'a-2'], isPartial: false }),
     now: () => ({ mono, wall: mono }),
     settled: () => {},
     sha256: (text) => createHash('sha256').update(text).digest(),
@@ -69,7 +71,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
     }
   };
   const absent = () => centre.absent({ mono, wall: mono });
-  return { submitted, inbox, verdicts, commands, errors, other, absent, runUntil };
+  return { submitted, inbox, verdicts, commands, errors, holder, other, absent, runUntil };
 }
 
 it('centre: at its beginning it awaits a network that has answered nothing, longer than timeoutMs', async () => {
@@ -125,7 +127,7 @@ it('centre: frames of a round share round trips, except those with a digest in c
 
 it('centre: an agent which is no member has the role for two leases, which is reported', async () => {
   let isDouble = true;
-  const { errors, runUntil } = subject(
+  const { errors, holder, runUntil } = subject(
     () => null,
     () => !isDouble,
   );
@@ -133,8 +135,17 @@ it('centre: an agent which is no member has the role for two leases, which is re
   assert.deepEqual(errors, []);
   await runUntil(2 * settings.leaseMs + 1000);
   assert.match(errors[0]!, /no member of this cluster is its centre; give each cluster a 'dedup.n/);
-  isDouble = false;
   errors.length = 0;
+  holder.token = 'a-1.99';
+  await runUntil(2 * settings.leaseMs + 2000);
+  assert.match(errors[0]!, /no member/, 'the same identifier in another cluster');
+  await runUntil(2 * settings.leaseMs + 3000);
+  errors.length = 0;
+  holder.token = 'a-2.1';
+  await runUntil(3 * settings.leaseMs);
+  assert.deepEqual(errors, [], 'a member');
+  holder.token = 'x.y.17';
+  isDouble = false;
   await runUntil(5 * settings.leaseMs);
   isDouble = true;
   await runUntil(7 * settings.leaseMs);
