@@ -60,7 +60,8 @@ export async function connectNetworks(
     }
     const begun = ready.get(network)!.then(() => pools.get(network)!.announce(leaseMs));
     await begun.catch(throwIfRefused);
-    // Of two networks that start at once, one finds the other.
+    // This network has announced its settings. If two networks start at the same time, at least one of
+    // them therefore reads those of the other.
     for (const [other, isReady] of ready) {
       const isThere = await isReady.then(
         () => true,

@@ -1,6 +1,6 @@
 // Runs a command of `ubiring` in this process for an HTTP request, with `--json`, so that the API does
-// the same as the command line. Few run at the same time, and those that read have a limit of their
-// own: whoever may only read must not keep others from steering.
+// the same as the command line. Few run at the same time. Commands that only read have a limit of
+// their own, so that clients with the role read cannot block those that steer.
 
 import { Writable } from 'node:stream';
 import { isRecord } from '../../messaging/checks/shape.ts';

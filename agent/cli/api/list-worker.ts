@@ -24,10 +24,10 @@ const { dataDir } = config.agent;
 const { open } = new KeptCopies();
 
 const CALLS = {
-  hosts: (query: HostsQuery, living: readonly string[] = []) => {
+  hosts: (query: HostsQuery, living: readonly string[]) => {
     return hostsPage(config, query, living, open);
   },
-  urls: (view: UrlView, query: UrlsQuery, living: readonly string[] = []) => {
+  urls: (view: UrlView, query: UrlsQuery, living: readonly string[]) => {
     return urlsPage(config, view, query, living, open);
   },
   history: () => historyOf(config, open),

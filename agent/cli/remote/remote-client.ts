@@ -106,7 +106,8 @@ export class RemoteClient {
     }
     if (response.body === null) throw new Refused('has sent no answer');
     const body = Readable.fromWeb(response.body as ReadableStream);
-    // Whoever reads it gets the error too. An answer that nobody reads fails when its time is over.
+    // A body that is not read fails when its time limit ends. Without a listener, that error would end
+    // the process. The reader of a body gets its errors in addition.
     body.on('error', () => {});
     if (response.status === 200) return body;
     if (response.status === 401 && this.#token === null) {

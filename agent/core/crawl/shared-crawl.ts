@@ -16,9 +16,6 @@ import { centreName, type Networks } from './networks-port.ts';
 /** An agent with fewer queued URLs gives none to another network. */
 const SPARE_URLS_MIN = 20;
 
-/** Longer URLs are neither stored nor sent to members. */
-const GIFT_URL_CHARS_MAX = 8000;
-
 interface SharedCrawlParts {
   readonly networks: Networks | undefined;
   readonly view: Pick<View, 'joined' | 'owns'>;
@@ -78,12 +75,12 @@ export class SharedCrawl implements Part {
   }
 
   /**
-   * What the config of this network refuses stays unknown here, and returns to the giver. Other
+   * URLs that the config refuses are not queued; they return to the network that gave them. Other
    * programs can write to Redis, and members refuse messages with a URL that is not canonical.
    */
   #accept(urls: readonly UrlItem[]): void {
     const { routing, admit, hostOf } = this.#p;
-    const isSound = (url: string) => url.length <= GIFT_URL_CHARS_MAX && hostOf(url) !== null;
+    const isSound = (url: string) => hostOf(url) !== null;
     const sound = urls.flatMap(({ referrer, ...item }) => {
       if (!isSound(item.url) || admit(item) !== null) return [];
       return [referrer !== undefined && isSound(referrer) ? { ...item, referrer } : item];

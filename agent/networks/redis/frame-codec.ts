@@ -7,7 +7,8 @@ import { isDigest } from './pool-keys.ts';
 /** As in `dedup.batch`. */
 export const frameDigestsMax = 10_000;
 const giftUrlsMax = 1000;
-const urlLengthMax = 10_000;
+/** As in agent/url: longer URLs are neither stored nor sent to members. */
+const urlLengthMax = 8000;
 /** Characters of numbers and names. */
 const nameLengthMax = 400;
 

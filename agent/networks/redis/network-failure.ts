@@ -35,6 +35,8 @@ export class NetworkFailure extends Error {
 /** The cause if a key has another type than the command needs. */
 export const wrongType = 'a key of the crawl was written by another program, and is deleted';
 
+const lacksRight = 'the ACL of the user lacks a right that docs/NETWORKS.md lists';
+
 /** What an error reply of Redis begins with, and what it means. */
 const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cause: string])[] = [
   ['WRONGPASS', 'refused', 'the password or the user is wrong'],
@@ -42,12 +44,8 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
   ['ERR AUTH', 'refused', 'it has no password, but one was given'],
   ['ERR Client sent AUTH', 'refused', 'it has no password, but one was given'],
   ['NOAUTH', 'refused', 'it requires a password'],
-  ['NOPERM', 'refused', 'the ACL of the user lacks a right that docs/NETWORKS.md lists'],
-  [
-    'ERR The user executing the script',
-    'refused',
-    'the ACL of the user lacks a right that docs/NETWORKS.md lists',
-  ],
+  ['NOPERM', 'refused', lacksRight],
+  ['ERR The user executing the script', 'refused', lacksRight],
   ['ERR unknown command', 'refused', 'a command that networks need is renamed or missing there'],
   ['ERR DB index', 'refused', 'the database number of its URL does not exist'],
   ['READONLY', 'unreachable', 'it has become a read-only replica'],

@@ -17,9 +17,9 @@ test('a call returns what the function does, or throws its problem', async () =>
   const thread = new ListThread(config(join(tmpdir(), 'ubiring-no-such-directory')));
   const none = { rows: [], next: null, problems: [] };
   const [hosts, wrong, urls] = await Promise.allSettled([
-    thread.call('hosts', LIST),
-    thread.call('hosts', { ...LIST, after: 'x' }),
-    thread.call('urls', 'pages', { host: 'a.test', limit: 1 }),
+    thread.call('hosts', LIST, []),
+    thread.call('hosts', { ...LIST, after: 'x' }, []),
+    thread.call('urls', 'pages', { host: 'a.test', limit: 1 }, []),
   ]);
   assert.deepEqual(
     [hosts, urls].map((one) => one.status === 'fulfilled' && one.value),
@@ -46,11 +46,11 @@ test('calls to a thread that ends fail, and the next call starts another', async
        });`,
     );
     const thread = new ListThread(config(directory), pathToFileURL(script));
-    const first = await thread.call('hosts', LIST);
-    assert.equal(await thread.call('hosts', LIST), first);
+    const first = await thread.call('hosts', LIST, []);
+    assert.equal(await thread.call('hosts', LIST, []), first);
     const query = { host: 'a.test', limit: 1 };
-    await assert.rejects(thread.call('urls', 'pages', query), /has ended/);
-    assert.notEqual(await thread.call('hosts', LIST), first);
+    await assert.rejects(thread.call('urls', 'pages', query, []), /has ended/);
+    assert.notEqual(await thread.call('hosts', LIST, []), first);
     thread.close();
   } finally {
     rmSync(directory, { recursive: true });

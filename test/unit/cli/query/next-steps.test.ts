@@ -1,4 +1,4 @@
-// What a person is told when a crawl has results.
+// The commands that `launch` and `status` suggest after a crawl.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -99,12 +99,11 @@ test('networks: of a gift, what the config refuses stays unknown', () => {
   const good = { url: 'http://a/', depth: 3 };
   calls.accept([good, { url: 'http://b/', depth: 4 }]);
   assert.deepEqual(routed.splice(0), [good]);
-  const long = `http://a/${'x'.repeat(8000)}`;
   const found = { ...good, referrer: 'http://b/' };
-  calls.accept([found, { ...good, url: 'HTTP://a/' }, { ...good, url: long }]);
+  calls.accept([found, { ...good, url: 'HTTP://a/' }]);
   assert.deepEqual(routed.splice(0), [found]);
-  calls.accept([long, 'mailto:x'].map((referrer) => ({ ...good, referrer })));
-  assert.deepEqual(routed, [good, good]);
+  calls.accept([{ ...good, referrer: 'mailto:x' }]);
+  assert.deepEqual(routed, [good]);
 });
 
 test('networks: a host has work if it has a request, or queued URLs and no pause', () => {

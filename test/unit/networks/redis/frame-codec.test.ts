@@ -83,6 +83,9 @@ test('frames: of a gift only the URLs with the right form are read', () => {
   ];
   assert.deepEqual(readGift(JSON.stringify(wrong)), []);
   const plain = { url: 'http://a/', depth: 0 };
+  const long = `http://a/${'x'.repeat(8000)}`;
+  assert.deepEqual(readGift(JSON.stringify([{ ...plain, url: long }])), []);
+  assert.deepEqual(readGift(JSON.stringify([{ ...plain, referrer: long }])), [plain]);
   assert.deepEqual(readGift(JSON.stringify([{ ...plain, referrer: 1, sitemap: 1 }])), [plain]);
   assert.equal(readGift(JSON.stringify(Array(2000).fill(plain))).length, 1000);
   for (const text of ['', '{}', '1', '[', ']']) assert.deepEqual(readGift(text), []);
