@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { whyUnreadable } from '../../storage/file/reading.ts';
-import { HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
+import { HOSTS_AMONG, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import {
   foundAgents,
@@ -77,13 +77,14 @@ export function hostsPage(
     // Rows of hosts that others have taken over do not count, so one reading may give too few.
     for (;;) {
       const all = foundHosts(files, query, after);
+      const filesOf = filesByHost(files, [...new Set(all.map(({ host }) => host))]);
       for (const [i, { file, host, by }] of all.entries()) {
         // Two files may have a host with the same value: the cursor is behind both.
         const isTwin = after?.[0] === by && after[1] === host;
         if (rows.length === limit && !isTwin) return { rows, next: after ? textOf(after) : null };
         if (i >= limit && !isTwin) break;
         after = [by, host];
-        const held = holder(hostRows(files, host), living);
+        const held = holder(hostRows(files, filesOf.get(host) ?? [], host), living);
         if (held?.agent === file.agent) rows.push(held);
       }
       if (all.length <= limit) return { rows, next: null };
@@ -110,8 +111,20 @@ function foundHosts(files: ReadFiles, query: HostsQuery, after: Cursor | undefin
   return all.sort((a, b) => compare(b.by, a.by, isName) || (a.host < b.host ? -1 : 1));
 }
 
-function hostRows(files: ReadFiles, host: string): Row[] {
-  return files.each((file) => rowsOf(file, viewColumns.hosts, WHOLE_HOST, host, 1, 0));
+/** The files that have each host. One statement a file, because most hosts are in one file. */
+function filesByHost(files: ReadFiles, hosts: readonly string[]): Map<string, StateFile[]> {
+  const names = JSON.stringify(hosts);
+  const found = files.each((file) =>
+    [...file.rows(HOSTS_AMONG, names)].map(([host]) => ({ host: String(host), file })),
+  );
+  const byHost = Map.groupBy(found, ({ host }) => host);
+  return new Map([...byHost].map(([host, each]) => [host, each.map(({ file }) => file)]));
+}
+
+function hostRows(files: ReadFiles, holding: readonly StateFile[], host: string): Row[] {
+  return holding.flatMap((file) =>
+    files.of(file, () => rowsOf(file, viewColumns.hosts, WHOLE_HOST, host, 1, 0)),
+  );
 }
 
 /**
@@ -186,7 +199,7 @@ export function urlsPage(
   const passed = after === undefined ? 0 : passedOf(after);
   const sql = rowsOfHost(view, columns);
   return withFiles({ config, open }, (files) => {
-    const held = holder(hostRows(files, host), living);
+    const held = holder(hostRows(files, files.files, host), living);
     const file = files.files.find(({ agent }) => agent === held?.agent);
     if (!file) return { rows: [], next: null };
     const rows = files.of(file, () => rowsOf(file, columns, sql, host, limit + 1, passed));

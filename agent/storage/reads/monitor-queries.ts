@@ -4,6 +4,9 @@
 /** The hosts of an agent; with a step above 1, about each `step`th of them. */
 export const ownedHosts = (step: number): string =>
   `SELECT host FROM host_rows WHERE owned AND number % ${step} = 0`;
+/** Parameter: names of hosts as JSON. Those that the agent has. */
+export const HOSTS_AMONG = `SELECT host FROM host_rows
+  WHERE owned AND host IN (SELECT value FROM json_each(?))`;
 export const LAST_EVENT = 'SELECT max(id) AS last FROM event_rows';
 /** Parameters: the number of an event, and how many are read after it. */
 export const EVENTS_AFTER = `SELECT id, CAST(at AS INTEGER), kind, detail FROM event_rows
