@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { run, Scratch } from './cli-process.ts';
 
+const shipped = path.resolve(import.meta.dirname, '../../config');
 const TOKEN = 'token-of-the-test-0123456789';
 
 test('an agent that other machines can reach needs tokens', async (t) => {
@@ -70,5 +72,12 @@ test('config check refuses the tokens that a launch refuses', async (t) => {
     scratch.write(file, `read ${TOKEN}\n`);
     const config = await scratch.config(1, { monitor: { listen: '0.0.0.0:0', tokens: file } });
     assert.equal((await run('config', 'check', config)).code, 0);
+  }
+});
+
+test('the configs of the package are valid where nothing but the package is', async () => {
+  for (const name of ['demo.yaml', 'example.yaml']) {
+    const { code, stderr } = await run('config', 'check', path.join(shipped, name));
+    assert.equal(code, 0, stderr);
   }
 });
