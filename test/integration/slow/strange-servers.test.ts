@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Running, run, Scratch, start, until, untilAsked } from '../cli-process.ts';
 import {
@@ -49,6 +49,13 @@ async function ask<Row>(config: string, sql: string): Promise<Row[]> {
   return JSON.parse(stdout) as Row[];
 }
 
+/** A server of the test's own, because its requests are counted. */
+async function serverOf(t: TestContext): Promise<StrangeServer> {
+  const server = await startStrangeServer();
+  t.after(() => server.stop());
+  return server;
+}
+
 function configOf(scratch: Scratch, seeds: readonly string[]): Promise<string> {
   const timeouts = { connectMs: 2000, responseMs: 2000, totalMs: 4000 };
   const userAgent = 'cli-test (+https://example.org/)';
@@ -61,15 +68,10 @@ function configOf(scratch: Scratch, seeds: readonly string[]): Promise<string> {
 }
 
 describe('strange servers', { concurrency: 2 }, () => {
-  let server: StrangeServer;
-  before(async () => {
-    server = await startStrangeServer();
-  });
-  after(() => server.stop());
-
   test('a crawl records endless, huge, false and slow answers with bounded memory and ends with 0', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
+    const server = await serverOf(t);
     const names = Object.keys(finalHosts) as (keyof typeof finalHosts)[];
     const seeds = names.map((name) => server.origin(name) + finalHosts[name]);
     const config = await configOf(scratch, seeds);
@@ -93,7 +95,10 @@ describe('strange servers', { concurrency: 2 }, () => {
     for (const { name, asks } of charsets) {
       assert.ok(server.asked('charsets').includes(asks), `${name}: ${asks} was not requested`);
     }
-    assert.equal(server.asked('charsets').length, 1 + 2 * charsets.length);
+    const asked = server.asked('charsets');
+    assert.equal(new Set(asked).size, 1 + 2 * charsets.length);
+    // A busy machine may delay an answer beyond the timeout: that page has several attempts.
+    assert.ok(asked.length <= of('charsets').reduce((sum, { attempts }) => sum + attempts, 0));
     assert.deepEqual(server.asked('loop'), ['/', '/a', '/b']);
     assert.equal(of('chase').length, pagesPerHost);
     assert.deepEqual(
@@ -116,31 +121,31 @@ describe('strange servers', { concurrency: 2 }, () => {
   test('failed URLs wait in the frontier for a retry, and other hosts are completed', async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
+    const server = await serverOf(t);
     // No server listens at this address.
     const refused = server.origin('good').replace('127.43.0.', '127.43.1.');
     const failing = [...failingHosts.map((name) => server.origin(name)), refused];
     const seeds = [...failing, server.origin('good')].map((origin) => `${origin}/`);
     const config = await configOf(scratch, seeds);
     const launch = start(['launch', config]);
-    const wasAsked = (name: HostName) => server.asked(name).length > 0;
-    const known = () => server.asked('good').length > 20 && failingHosts.every(wasAsked);
-    await until('a request to every host', known);
+    await until('a request to every failing host', () =>
+      failingHosts.every((name) => server.asked(name).length > 0),
+    );
     const waiting = `SELECT url FROM frontier WHERE not_before > 0`;
     let rows: { url: string }[] = [];
     await untilAsked('all failed URLs in the frontier', async () => {
       rows = await ask(config, waiting);
       return rows.length >= failing.length;
     });
+    const good = `SELECT url FROM pages WHERE status = 200 AND url LIKE '${server.origin('good')}%'`;
+    await untilAsked('all pages of the good host', async () => {
+      return (await ask(config, good)).length === 21;
+    });
     launch.child.kill('SIGINT');
     const { code, stderr } = await launch.ended;
     assert.equal(code, 11, stderr);
     const missing = failing.filter((origin) => !rows.some(({ url }) => url === `${origin}/`));
     assert.deepEqual(missing, [], 'not requested, or not queued for a retry');
-    const [good] = await ask<{ n: number }>(
-      config,
-      `SELECT count(*) AS n FROM pages WHERE status = 200 AND url LIKE '${server.origin('good')}%'`,
-    );
-    assert.equal(good!.n, 21);
   });
 });
 
