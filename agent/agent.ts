@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Config, leaseMsOf } from '../config/config.ts';
+import { linkRulesHash } from '../config/fingerprint.ts';
 import type { Instant } from '../failure-detector/instant.ts';
 import type { Archive } from './archive/archive.ts';
 import { ArchiveProgress } from './archive/archive-progress.ts';
@@ -145,6 +146,7 @@ class Agent implements RunningAgent {
       durability: config.storage.durability,
       hostDelayMs: config.politeness.hostDelayMs,
       isShared: parts.networks !== null,
+      linkRules: linkRulesHash(config),
     });
     this.#hostTroubles = new HostTroubles(state.db, {
       slowed: STALE_PER_STEP,

@@ -101,6 +101,12 @@ export function crawlKey(config: Config): string {
   return sha256Hex(canonicalJson(what)).slice(0, 32);
 }
 
+/** @returns a hash of the settings that decide which links of a page are followed */
+export function linkRulesHash(config: Config): string {
+  const rules = { scope: scopeOf(config), links: config.links, urls: config.urls };
+  return sha256Hex(canonicalJson(rules)).slice(0, 32);
+}
+
 function scopeOf({ scope }: Config) {
   return {
     hosts: compactSet(scope.hosts),

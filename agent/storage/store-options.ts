@@ -12,4 +12,6 @@ export interface StoreOptions {
   readonly tails?: TailBounds;
   /** Other networks crawl the same URLs, so new ones wait for a verdict (docs/NETWORKS.md). */
   readonly isShared?: boolean;
+  /** A hash of the settings that decide which links of a page are followed. */
+  readonly linkRules?: string;
 }

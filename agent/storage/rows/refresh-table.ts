@@ -1,7 +1,9 @@
 // A new round of a crawl: the known URLs of a host are requeued, each under a third number,
 // *again*, which is above the *found* of all URLs that the host had before (adr/0029). The previous
 // record of a page is kept until the page ends again: it holds the validators for conditional
-// requests, and the view `pages` shows it in the meantime, also if the URL is skipped.
+// requests, and the view `pages` shows it in the meantime, also if the URL is skipped. If the rules
+// for links have changed, pages are requested without conditions: an unchanged page may have links
+// that the former rules left out.
 
 import type { Host, PageRow, PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
@@ -14,6 +16,9 @@ import { PreviousPages } from '../tables/previous-pages.ts';
 
 const QUEUED = 0;
 const SKIPPED = 3;
+
+/** Stored in place of the rules for links if they changed during a round. */
+const SEVERAL = 'several';
 
 interface KnownRow {
   readonly id: number;
@@ -31,7 +36,12 @@ export class RefreshTable {
   readonly #s: ReturnType<typeof statements>;
   readonly #pages: PageTable;
   readonly #previous: PreviousPages;
+  readonly #linkRules: string;
   #round: number;
+  /** The rules for links in the present round. */
+  #rules: string;
+  /** Records of earlier rounds may have been made under other rules for links. */
+  #ruledFrom: number;
 
   constructor(
     db: Connection,
@@ -40,6 +50,7 @@ export class RefreshTable {
     note: Note,
     pages: PageTable,
     strings: InternedStrings,
+    linkRules: string,
   ) {
     this.#hosts = hosts;
     this.#numbers = numbers;
@@ -47,7 +58,12 @@ export class RefreshTable {
     this.#s = statements(db);
     this.#pages = pages;
     this.#previous = new PreviousPages(db, strings);
-    this.#round = Number(this.#s.meta.get() ?? 0);
+    this.#round = Number(this.#s.meta.get('round') ?? 0);
+    this.#ruledFrom = Number(this.#s.meta.get('ruled_from') ?? 0);
+    this.#linkRules = linkRules;
+    const former = this.#s.meta.get('link_rules') ?? linkRules;
+    this.#rules = former === linkRules ? linkRules : SEVERAL;
+    this.#s.saveMeta.run('link_rules', this.#rules);
   }
 
   /** The present round, in which new URLs are found; 0: the first one. */
@@ -58,7 +74,12 @@ export class RefreshTable {
   begin(round: number): void {
     this.#round = round;
     this.#hosts.restart();
-    this.#s.saveMeta.run(round);
+    this.#s.saveMeta.run('round', round);
+    if (this.#rules !== SEVERAL) return;
+    this.#rules = this.#linkRules;
+    this.#ruledFrom = round;
+    this.#s.saveMeta.run('link_rules', this.#rules);
+    this.#s.saveMeta.run('ruled_from', round);
   }
 
   /** Checks up to `max` URLs of the host. `over`: the host is complete for this round. */
@@ -126,9 +147,13 @@ export class RefreshTable {
     return hasPrevious(state) ? this.#previous.told(id) : undefined;
   }
 
-  /** The previous record of a queued page. */
+  /** The previous record of a queued page; without validators if it must be fetched whole. */
   former(id: number): PageRow | undefined {
-    return this.#previous.read(id);
+    const told = this.#previous.told(id);
+    if (!told) return undefined;
+    const { round = 0, attempts, ...page } = told;
+    const isRuled = this.#rules !== SEVERAL && round >= this.#ruledFrom;
+    return isRuled ? page : withoutValidators(page);
   }
 
   /** Deletes the previous record: the page has ended again. */
@@ -154,8 +179,10 @@ function isRequested({ state, reason }: KnownRow): boolean {
 
 function statements(db: Connection) {
   return {
-    meta: db.prepare<[], number>("SELECT value FROM meta WHERE key = 'round'").pluck(),
-    saveMeta: db.prepare<[number]>("INSERT OR REPLACE INTO meta (key, value) VALUES ('round', ?)"),
+    meta: db.prepare<[string], number | string>('SELECT value FROM meta WHERE key = ?').pluck(),
+    saveMeta: db.prepare<[string, number | string]>(
+      'INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)',
+    ),
     known: db.prepare<[{ host: number; after: number; max: number }], KnownRow>(
       `SELECT id, state, done, round, attempts, reason FROM urls
        WHERE ${idsOfHost('id', '$host')} AND id > $after ORDER BY id LIMIT $max`,

@@ -80,13 +80,21 @@ export class RowTable {
     hosts: HostTable,
     numbers: Numbers,
     ids: UrlIds,
-    { tails, isShared = false }: { tails?: TailBounds | undefined; isShared?: boolean } = {},
+    {
+      tails,
+      isShared = false,
+      linkRules = '',
+    }: {
+      readonly tails?: TailBounds | undefined;
+      readonly isShared?: boolean;
+      readonly linkRules?: string;
+    } = {},
   ) {
     const strings = new InternedStrings(db);
     this.#ids = ids;
     this.pages = new PageTable(db, 'page_records', strings);
     const note: Note = (...event) => this.note(...event);
-    this.refresh = new RefreshTable(db, hosts, numbers, note, this.pages, strings);
+    this.refresh = new RefreshTable(db, hosts, numbers, note, this.pages, strings, linkRules);
     this.shut = new ShutUrls(db, hosts, ids, this.refresh);
     this.amendments = new Amendments(db, numbers, note);
     this.robots = new RobotsTable(db, numbers, (row, origin, n) =>

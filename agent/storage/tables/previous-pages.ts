@@ -3,7 +3,7 @@
 // in which the page ended, which its row in `urls` no longer has. The view `pages` shows these
 // records until the pages end again.
 
-import type { PageRow, PreviousPage } from '../../core/protocol/messages.ts';
+import type { PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
 import type { InternedStrings } from '../encoding/interned-strings.ts';
 import { PageTable } from './page-table.ts';
@@ -15,11 +15,6 @@ export class PreviousPages {
   constructor(db: Connection, strings: InternedStrings) {
     this.#pages = new PageTable(db, 'former_pages', strings);
     this.#s = statements(db);
-  }
-
-  /** The record alone. */
-  read(id: number): PageRow | undefined {
-    return this.#pages.read(id);
   }
 
   /** The record with its round and attempts, as it is sent to copies. */

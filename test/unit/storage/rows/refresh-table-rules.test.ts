@@ -1,0 +1,75 @@
+// Tests that a new round requests pages without conditions if the rules for links have changed.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openInMemory } from '../../../../agent/storage/file/database.ts';
+import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
+
+const HOST = 'a.test';
+const PAGE = 'http://a.test/1';
+
+/** One state file that is opened with the rules of several configs, one after the other. */
+function stateOf() {
+  const db = openInMemory();
+  let store: SqliteStore;
+  const turn = (act: (of: SqliteStore) => void) => {
+    store.begin();
+    act(store);
+    store.commit(false);
+  };
+  return {
+    open: (linkRules: string) => {
+      store = new SqliteStore(db, { durability: 'process', hostDelayMs: 0, linkRules });
+    },
+    begin: (round: number) =>
+      turn((of) => {
+        of.beginRound(round);
+        of.requeueKnown(HOST, 10);
+      }),
+    enqueue: () => turn((of) => of.enqueue(HOST, { url: PAGE, depth: 0 }, null)),
+    /** Fetches the queued page. Returns the entity tag of its conditional request. */
+    fetch: (etag: string) => {
+      const { number } = store.host(HOST);
+      const asked = store.nextUrl(number, 0)?.previous?.etag;
+      turn((of) => {
+        of.recordPage(number, {
+          ...{ url: PAGE, attempts: 1, status: 200, error: null, contentType: null, bytes: 1 },
+          ...{ digest: 'd', fetchedAt: 1, durationMs: 1, redirectTo: null, etag },
+        });
+        of.settle(HOST, PAGE);
+      });
+      return asked;
+    },
+  };
+}
+
+test('refresh: pages are requested without conditions after the rules for links changed', () => {
+  const state = stateOf();
+  state.open('one');
+  state.enqueue();
+  assert.equal(state.fetch('v1'), undefined);
+  state.begin(10);
+  assert.equal(state.fetch('v2'), 'v1');
+  state.open('two');
+  state.begin(20);
+  assert.equal(state.fetch('v3'), undefined);
+  state.begin(30);
+  state.open('two');
+  assert.equal(state.fetch('v4'), 'v3');
+});
+
+test('refresh: a change during a round concerns the rest of it and all of the next', () => {
+  const state = stateOf();
+  state.open('one');
+  state.enqueue();
+  state.fetch('v1');
+  state.begin(10);
+  state.open('two');
+  assert.equal(state.fetch('v2'), undefined);
+  state.open('one');
+  state.begin(20);
+  assert.equal(state.fetch('v3'), undefined);
+  state.open('one');
+  state.begin(30);
+  assert.equal(state.fetch('v4'), 'v3');
+});
