@@ -68,9 +68,10 @@ export class UrlTable {
 
   /**
    * A known URL may become a sitemap. If it is queued, its depth may drop to 0, because another
-   * host links to it, and its attempts may rise to those of a previous owner.
+   * host links to it, and its attempts may rise to those of a previous owner. If it was skipped for
+   * its depth, it is queued: what is crawled must not depend on which link was found first.
    *
-   * @returns whether the URL is new
+   * @returns whether the URL is new or queued again
    */
   insert(host: Host, item: UrlItem, skip: SkipReason | null): boolean {
     const row = this.#hosts.row(host);
@@ -78,9 +79,12 @@ export class UrlTable {
     const { depth, attempts = 0, fetchUrl = null } = item;
     const place = this.#ids.find(row.number, key);
     if (place >= 0) {
-      if (depth === 0 || attempts > 0) this.#s.merge.run({ id: place, depth, attempts });
+      const merged =
+        depth === 0 || attempts > 0 ? this.#s.merge.get({ id: place, depth, attempts }) : undefined;
+      const isOpen = merged?.state === SKIPPED && skip === null;
+      if (isOpen) this.#refresh.reopen(row, merged);
       if (item.sitemap) this.#rows.amendments.declare(row, place);
-      return false;
+      return isOpen;
     }
     const id = -1 - place;
     const found = this.#numbers.next();
@@ -367,9 +371,14 @@ function statements(db: Connection) {
          not_before)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    merge: db.prepare<[{ id: number; depth: number; attempts: number }]>(
+    merge: db.prepare<
+      [{ id: number; depth: number; attempts: number }],
+      { id: number; state: number; round: number }
+    >(
       `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
-       WHERE id = $id AND state = 0 AND (depth > $depth OR attempts < $attempts)`,
+       WHERE id = $id AND (state = 0 AND (depth > $depth OR attempts < $attempts)
+         OR state = 3 AND reason = 'depth' AND depth > $depth)
+       RETURNING id, state, round`,
     ),
     release: db.prepare<[number, number]>(
       `UPDATE urls SET not_before = 0

@@ -106,3 +106,19 @@ test('reopened: works repeatedly, and in a round that has begun', () => {
   turn(owner.store, () => owner.store.beginRound(9000));
   assert.deepEqual(turn(owner.store, () => owner.store.requeueKnown(HOST, 10)).queued, 1);
 });
+
+test('reopened: a URL skipped for its depth, when another host links to it', () => {
+  const owner = open();
+  const copy = open();
+  const found = (depth: number, skip: 'depth' | 'trap' | null) =>
+    turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth }, skip));
+  found(17, 'depth');
+  stream(owner.store, 'a1', copy.store);
+  assert.equal(found(18, 'depth'), 'known');
+  assert.equal(found(0, null), 'new');
+  assert.equal(found(0, null), 'known');
+  assert.equal(owner.store.nextUrl(owner.store.host(HOST).number, 0, 0)?.depth, 0);
+  stream(owner.store, 'a1', copy.store);
+  assert.deepEqual(copy.states(), { 'h/1': 'queued' });
+  assert.deepEqual(owner.store.owned(), { hosts: 1, hostsWithQueue: 1, queued: 1, pages: 0 });
+});
