@@ -62,12 +62,11 @@ export class HttpCall implements Call {
   #repeats(error: Error): boolean {
     if (!(error instanceof RepeatableError) || this.#repeated === REPEATS_MAX) return false;
     const { repeat } = error;
-    if (repeat === 'stale' && this.#repeated > 0) return false;
+    // One refusal can be due to the number of streams. A server that refuses again is left alone.
+    if (repeat !== 'http1' && this.#repeated > 0) return false;
     this.#repeated++;
     if (repeat === 'http1') this.#parts.pool.http2.useHttp1(this.#request.url.host);
-    // One refusal can be due to the number of streams. After a second one a new connection is used.
-    const isSound = repeat === 'unprocessed' && this.#repeated === 1;
-    this.#current.destroy(isSound ? 'sound' : 'doubtful');
+    this.#current.destroy(repeat === 'unprocessed' ? 'sound' : 'doubtful');
     this.#events.onRepeat();
     this.#current = this.#overHttp2() ?? this.#overHttp1();
     return true;

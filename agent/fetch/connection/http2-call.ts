@@ -35,6 +35,7 @@ const SYNTAX: ReadonlySet<number> = new Set([
 const {
   NGHTTP2_NO_ERROR: NO_ERROR,
   NGHTTP2_REFUSED_STREAM: REFUSED_STREAM,
+  NGHTTP2_ENHANCE_YOUR_CALM: ENHANCE_YOUR_CALM,
   NGHTTP2_HTTP_1_1_REQUIRED: HTTP_1_1_REQUIRED,
 } = http2.constants;
 /** Identifier of the first request on a connection (RFC 9113, section 5.1.1). */
@@ -166,6 +167,8 @@ export class Http2Call implements Call {
     const { farewell, session } = this.#options;
     const goaway = farewell();
     if (code === HTTP_1_1_REQUIRED || goaway?.code === HTTP_1_1_REQUIRED) return 'http1';
+    // The server asks for fewer requests (RFC 9113, section 7): the retry has to wait.
+    if (code === ENHANCE_YOUR_CALM || goaway?.code === ENHANCE_YOUR_CALM) return null;
     if (code === REFUSED_STREAM || (goaway !== null && id > goaway.lastStream)) {
       return 'unprocessed';
     }
