@@ -13,6 +13,7 @@ import type { HostRow, HostTable } from '../tables/host-table.ts';
 import type { Note, Numbers } from '../tables/numbers.ts';
 import type { PageTable } from '../tables/page-table.ts';
 import { PreviousPages } from '../tables/previous-pages.ts';
+import type { RobotsTable } from '../tables/robots-table.ts';
 
 const QUEUED = 0;
 const SKIPPED = 3;
@@ -35,6 +36,7 @@ export class RefreshTable {
   readonly #note: Note;
   readonly #s: ReturnType<typeof statements>;
   readonly #pages: PageTable;
+  readonly #robots: RobotsTable;
   readonly #previous: PreviousPages;
   readonly #linkRules: string;
   #round: number;
@@ -49,6 +51,7 @@ export class RefreshTable {
     numbers: Numbers,
     note: Note,
     pages: PageTable,
+    robots: RobotsTable,
     strings: InternedStrings,
     linkRules: string,
   ) {
@@ -57,6 +60,7 @@ export class RefreshTable {
     this.#note = note;
     this.#s = statements(db);
     this.#pages = pages;
+    this.#robots = robots;
     this.#previous = new PreviousPages(db, strings);
     this.#round = Number(this.#s.meta.get('round') ?? 0);
     this.#ruledFrom = Number(this.#s.meta.get('ruled_from') ?? 0);
@@ -86,6 +90,7 @@ export class RefreshTable {
   requeueKnown(host: Host, max: number): { queued: number; over: boolean } {
     const row = this.#hosts.find(host);
     if (!row || row.round >= this.#round) return { queued: 0, over: true };
+    this.#robots.forgetGivenUp(row.number);
     const known = this.#s.known.all({ host: row.number, after: row.refreshedTo, max });
     let queued = 0;
     for (const url of known) {

@@ -94,12 +94,13 @@ export class RowTable {
     this.#ids = ids;
     this.pages = new PageTable(db, 'page_records', strings);
     const note: Note = (...event) => this.note(...event);
-    this.refresh = new RefreshTable(db, hosts, numbers, note, this.pages, strings, linkRules);
-    this.shut = new ShutUrls(db, hosts, ids, this.refresh);
-    this.amendments = new Amendments(db, numbers, note);
     this.robots = new RobotsTable(db, numbers, (row, origin, n) =>
       this.note(row, origin, n, 'robots'),
     );
+    const { pages, robots } = this;
+    this.refresh = new RefreshTable(db, hosts, numbers, note, pages, robots, strings, linkRules);
+    this.shut = new ShutUrls(db, hosts, ids, this.refresh);
+    this.amendments = new Amendments(db, numbers, note);
     this.#hosts = hosts;
     this.#numbers = numbers;
     this.networks = isShared ? new NetworkUrls(db, hosts, ids) : null;

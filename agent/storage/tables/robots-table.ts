@@ -40,6 +40,11 @@ export class RobotsTable {
     if (isSent) this.#note(row, origin, number);
   }
 
+  /** Forgets the origins of the host whose robots.txt no attempt could get: a new round tries again. */
+  forgetGivenUp(hostNumber: number): void {
+    this.#s.forgetGivenUp.run(hostNumber);
+  }
+
   /** The longest Crawl-delay in the host's files, in milliseconds; 0: none. */
   crawlDelay(hostNumber: number): number {
     return this.#s.crawlDelay.get(hostNumber) ?? 0;
@@ -128,6 +133,9 @@ function statements(db: Connection) {
     ),
     numbers: db.prepare<[number], { origin: string; number: number }>(
       'SELECT origin, number FROM robots WHERE host = ? AND number > 0',
+    ),
+    forgetGivenUp: db.prepare<[number]>(
+      "DELETE FROM robots WHERE host = ? AND kind = 'unreachable' AND ifnull(retry_at, 9e999) = 9e999",
     ),
     crawlDelay: db
       .prepare<[number], number | null>('SELECT max(crawl_delay_ms) FROM robots WHERE host = ?')

@@ -1,4 +1,5 @@
-// Tests that a new round requests pages without conditions if the rules for links have changed.
+// Tests that a new round requests pages without conditions if the rules for links have changed, and
+// robots.txt again if it was given up.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -27,6 +28,13 @@ function stateOf() {
         of.requeueKnown(HOST, 10);
       }),
     enqueue: () => turn((of) => of.enqueue(HOST, { url: PAGE, depth: 0 }, null)),
+    /** Saves a robots.txt that was unreachable. */
+    failRobots: (origin: string, retryAt: number) =>
+      turn((of) => {
+        const failed = { kind: 'unreachable', fetchedAt: 1, body: null, attempts: 4 } as const;
+        of.saveRobots(of.host(HOST).number, origin, { ...failed, retryAt, reason: 'reset' });
+      }),
+    robots: (origin: string) => store.robots(store.host(HOST).number, origin)?.retryAt,
     /** Fetches the queued page. Returns the entity tag of its conditional request. */
     fetch: (etag: string) => {
       const { number } = store.host(HOST);
@@ -72,4 +80,15 @@ test('refresh: a change during a round concerns the rest of it and all of the ne
   state.open('one');
   state.begin(30);
   assert.equal(state.fetch('v4'), 'v3');
+});
+
+test('refresh: a robots.txt that was given up is requested again', () => {
+  const state = stateOf();
+  state.open('one');
+  state.enqueue();
+  state.failRobots('http://a.test', Infinity);
+  state.failRobots('http://a.test:81', 500);
+  state.begin(10);
+  assert.equal(state.robots('http://a.test'), undefined);
+  assert.equal(state.robots('http://a.test:81'), 500);
 });
