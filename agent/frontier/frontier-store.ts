@@ -52,8 +52,8 @@ export type QueuedUrl = Omit<KnownUrl, 'host'>;
 export interface Retry {
   /** Failed attempts, including the last one. */
   readonly attempts: number;
-  /** End of the first failed attempt. */
-  readonly failedSince: number;
+  /** End of the first failed attempt; null: none failed. */
+  readonly failedSince: number | null;
   readonly notBefore: number;
 }
 

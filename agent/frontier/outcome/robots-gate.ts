@@ -48,7 +48,8 @@ export type Gate =
   | { readonly kind: 'pass' }
   | { readonly kind: 'disallowed' }
   | { readonly kind: 'fetch'; readonly url: RequestForm }
-  | { readonly kind: 'wait'; readonly untilMs: number }
+  /** `ofOrigin`: other origins of the host need not wait. */
+  | { readonly kind: 'wait'; readonly untilMs: number; readonly ofOrigin: boolean }
   /** The owner of another host is being asked; its answer wakes the host. */
   | { readonly kind: 'asking' }
   /** Robots.txt was unreachable in all attempts; the origin's pages fail with `error`. */
@@ -130,9 +131,19 @@ export class RobotsGate {
     if (record.kind === 'unreachable') {
       if (record.retryAt === Infinity) return { kind: 'given-up', error: errorOf(record) };
       const untilMs = believedWait(record.retryAt, now);
-      return now < untilMs ? { kind: 'wait', untilMs } : fetchOf(origin);
+      if (now >= untilMs) return fetchOf(origin);
+      return { kind: 'wait', untilMs, ofOrigin: this.#hasOther(origin) };
     }
     return this.#verdict(this.#read(origin, record), url);
+  }
+
+  /** Whether the rules of another origin of the host are known: its web server is no dead host. */
+  #hasOther(origin: string): boolean {
+    const { host, number } = this.#host;
+    return [...this.#seen.keys(), `http://${host}`, `https://${host}`].some((other) => {
+      const kind = other === origin ? undefined : this.#p.store.robots(number, other)?.kind;
+      return kind === 'rules' || kind === 'allowAll';
+    });
   }
 
   #read(origin: string, { kind, body, fetchedAt }: RobotsRecord): RobotsRules {
@@ -228,7 +239,7 @@ export class RobotsGate {
       // 4xx in all attempts: unavailable (2.3.1.3).
       this.#save(origin, 'allowAll', endedAt, null, reason);
     } else this.#failed(origin, { attempt, since, waitMs, reason }, endedAt);
-    return waitMs ?? 0;
+    return waitMs === undefined || (!isBusy(status) && this.#hasOther(origin)) ? 0 : waitMs;
   }
 
   /** The number of this attempt in the current series of failures, and the end of the first one. */

@@ -334,9 +334,13 @@ export class Visits implements VisitsPort {
         const file = { ...next, url: String(url), fetchUrl: url, attempts: 0 };
         return this.#request(visit, 'robots', file, now);
       }
-      case 'wait':
-        this.#wait(visit, gate.untilMs, now);
-        return true;
+      case 'wait': {
+        const { attempts, failedSince = null } = next;
+        const retry = { attempts, failedSince, notBefore: gate.untilMs };
+        if (gate.ofOrigin) this.#p.store.requeue(record.number, next.url, retry);
+        else this.#wait(visit, gate.untilMs, now);
+        return !gate.ofOrigin;
+      }
       case 'asking':
         this.#end(visit);
         this.#schedule.waitFor(record.host, 'robots');

@@ -173,7 +173,8 @@ test('robots elsewhere: reports the rules of an origin with their standing', () 
 
 test('robots elsewhere: of a host out of scope, only its robots.txt is requested', () => {
   const agent = new OneAgent({
-    web: ({ kind }) => (kind === 'robots' ? { robots: 'User-agent: *\nAllow: /' } : { status: 200 }),
+    web: ({ kind }) =>
+      kind === 'robots' ? { robots: 'User-agent: *\nAllow: /' } : { status: 200 },
     robots: true,
     scope: { covers: () => false, admits: () => false },
   });

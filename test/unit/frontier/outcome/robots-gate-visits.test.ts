@@ -37,6 +37,31 @@ test('robots: is requested once per origin, before the first page', () => {
   agent.checkPoliteness();
 });
 
+test('robots: an origin that does not answer delays no other origin of its host', () => {
+  const dead = ['https://a.test:8443/', 'https://a.test:9443/'];
+  const agent = new OneAgent({
+    web: ({ url, kind }) => {
+      if (url.startsWith('https:'))
+        return kind === 'robots' ? { noRobots: { error: 'connect_refused' } } : found;
+      return kind === 'robots' ? { robots: '' } : found;
+    },
+    robots: true,
+  });
+  agent.find(page(1), ...dead, page(2), page(3));
+  agent.run();
+  const lastMs = Math.max(
+    ...agent.log.flatMap(({ request, end }) => (request.url.startsWith('http:') ? [end] : [])),
+  );
+  assert.ok(lastMs - EPOCH < 10_000, `the last page came after ${lastMs - EPOCH} ms`);
+  assert.deepEqual(agent.asked(), [page(1), page(2), page(3)]);
+  for (const url of dead) {
+    const asked = agent.log.filter(({ request }) => request.url === `${url}robots.txt`);
+    assert.equal(asked.length, 4, url);
+  }
+  agent.checkPoliteness();
+  agent.checkAccounts();
+});
+
 test('robots: forbidden URLs are skipped with the reason, without a request', () => {
   const agent = agentWith([{ robots: 'User-agent: *\nDisallow: /x' }]);
   for (let n = 0; n < 1000; n++) agent.find(page(`x${n}`));
