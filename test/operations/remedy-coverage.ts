@@ -289,6 +289,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
   ['command-run.ts: try again in some seconds', 'commands that take long'],
+  ['list-thread.ts: try again in some seconds', 'lists that take long'],
   ['command-run.ts: run "ubiring …" on the machine of the agent', 'an unexpected failure'],
   ['ask.ts: …; try again in some seconds, or permit more open files', 'no free socket'],
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],

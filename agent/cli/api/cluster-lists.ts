@@ -26,11 +26,13 @@ import {
   type UrlsQuery,
   type UrlView,
 } from '../views/query-pages.ts';
-import type { ListThread } from './list-thread.ts';
+import type { Client, ListThread } from './list-thread.ts';
 
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
 const MACHINE = { scope: 'machine' } as const;
+/** This process, which reads the events of each agent once for all clients. */
+const OWN: Client = { address: 'own', signal: new AbortController().signal };
 
 const historySchema = z.object({
   span: z.object({ from: z.number(), to: z.number() }).nullable(),
@@ -76,9 +78,9 @@ export class ClusterLists {
     this.#client = client;
   }
 
-  readonly hosts = async (query: HostsQuery, scope: Scope): Promise<RowsPage> => {
+  readonly hosts = async (query: HostsQuery, scope: Scope, client: Client): Promise<RowsPage> => {
     const living = await this.#living();
-    const here = await this.#thread.call('hosts', query, living);
+    const here = await this.#thread.call(client, 'hosts', query, living);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
     const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', (agent) => ({
@@ -89,8 +91,13 @@ export class ClusterLists {
     return mergedHosts([here, ...pages, none([...problems, ...more])], query, living);
   };
 
-  readonly urls = async (view: UrlView, query: UrlsQuery, scope: Scope): Promise<RowsPage> => {
-    const here = await this.#thread.call('urls', view, query, await this.#living());
+  readonly urls = async (
+    view: UrlView,
+    query: UrlsQuery,
+    scope: Scope,
+    client: Client,
+  ): Promise<RowsPage> => {
+    const here = await this.#thread.call(client, 'urls', view, query, await this.#living());
     if (here.rows.length > 0) return here;
     const { agents, problems } = await this.#elsewhere(scope);
     const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, () => query);
@@ -98,8 +105,8 @@ export class ClusterLists {
     return owned ?? none([...here.problems, ...problems, ...more]);
   };
 
-  readonly history = async (scope: Scope) => {
-    const here = await this.#thread.call('history');
+  readonly history = async (scope: Scope, client: Client) => {
+    const here = await this.#thread.call(client, 'history');
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = await this.#each(agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
@@ -129,7 +136,7 @@ export class ClusterLists {
 
   readonly eventSources = async (): Promise<readonly EventSource[]> => {
     const here = foundAgents(this.#config.agent.dataDir).map((agent) => {
-      return { agent, read: (after: number | null) => this.events(agent, after) };
+      return { agent, read: (after: number | null) => this.events(agent, after, OWN) };
     });
     const { agents } = await this.#elsewhere('cluster');
     const elsewhere = agents.map((agent) => {
@@ -138,8 +145,8 @@ export class ClusterLists {
     return [...here, ...elsewhere];
   };
 
-  readonly events = (agent: string, after: number | null) => {
-    return this.#thread.call('events', agent, after);
+  readonly events = (agent: string, after: number | null, client: Client) => {
+    return this.#thread.call(client, 'events', agent, after);
   };
 
   async #remoteEvents(agent: RemoteAgent, after: number | null): Promise<AgentEvents | null> {
@@ -153,9 +160,13 @@ export class ClusterLists {
   }
 
   /** @throws HttpProblem if the hosts that matter are not known */
-  readonly moves = async (query: MovesQuery, scope: Scope): Promise<PlannedMoves> => {
+  readonly moves = async (
+    query: MovesQuery,
+    scope: Scope,
+    client: Client,
+  ): Promise<PlannedMoves> => {
     const { agents: all } = (await this.#watch.now()).view;
-    const here = await this.#thread.call('moves', all, query);
+    const here = await this.#thread.call(client, 'moves', all, query);
     if (scope === 'machine') return here;
     const { agents } = await this.#elsewhere(scope);
     const path = `/agents/${encodeURIComponent(query.id)}/moves`;

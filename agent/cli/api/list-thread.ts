@@ -1,5 +1,6 @@
 // Calls the functions of list-worker.ts in its thread, one after the other. The thread is started with
-// the first call, and again if it has ended.
+// the first call, and again if it has ended. A list may take seconds, so clients take turns, and no
+// list is made for one that has gone.
 
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -7,14 +8,36 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { ListCalls, ListRequest, ListResponse } from './list-worker.ts';
 
-type Waiting = ReturnType<typeof Promise.withResolvers<unknown>>;
+/** Whoever waits for a list. */
+export interface Client {
+  /** Of the network. Clients with different addresses take turns. */
+  readonly address: string;
+  /** Aborts once the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Calls that wait: some seconds of work for lists of many hosts. */
+const WAITING_MAX = 64;
+
+const AGAIN = 'try again in some seconds';
+
+interface Call {
+  readonly request: ListRequest;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (why: unknown) => void;
+}
 
 export class ListThread {
   readonly #config: ResolvedConfig;
   readonly #script: URL;
   #worker: Worker | null = null;
-  readonly #waiting = new Map<number, Waiting>();
-  #number = 0;
+  /** Null: the thread has nothing to do. */
+  #running: Call | null = null;
+  /**
+   * The calls that wait, by address; the first address has the next turn. Filled by requests, each
+   * connection with one at a time, and emptied by the thread and by clients that go.
+   */
+  readonly #waiting = new Map<string, Call[]>();
 
   /** @param script - of the thread; tests replace it */
   constructor(config: ResolvedConfig, script = ownScript()) {
@@ -23,48 +46,91 @@ export class ListThread {
   }
 
   close(): void {
+    this.#waiting.clear();
     void this.#worker?.terminate();
   }
 
-  /** @throws HttpProblem if the call does */
-  async call<N extends keyof ListCalls>(
+  /** @throws HttpProblem if the call does, the client has gone, or too many calls wait */
+  call<N extends keyof ListCalls>(
+    { address, signal }: Client,
     name: N,
     ...args: Parameters<ListCalls[N]>
   ): Promise<ReturnType<ListCalls[N]>> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const call: Call = { request: { name, args }, resolve, reject };
+    const leave = () => {
+      this.#remove(address, call);
+      reject(new HttpProblem(503, 'client-gone', 'the client has gone', AGAIN));
+    };
+    if (signal.aborted) leave();
+    else {
+      signal.addEventListener('abort', leave, { once: true });
+      this.#add(address, call);
+    }
+    const ended = promise.finally(() => signal.removeEventListener('abort', leave));
+    return ended as Promise<ReturnType<ListCalls[N]>>;
+  }
+
+  #add(address: string, call: Call): void {
+    const calls = this.#waiting.get(address);
+    if (calls) calls.push(call);
+    else this.#waiting.set(address, [call]);
+    this.#next();
+    const all = [...this.#waiting];
+    if (all.reduce((sum, [, { length }]) => sum + length, 0) <= WAITING_MAX) return;
+    // Whoever has the most loses one, so that one client keeps no other out.
+    const [most, theirs] = all.reduce((a, b) => (b[1].length > a[1].length ? b : a));
+    const last = theirs.at(-1)!;
+    this.#remove(most, last);
+    const detail = `${WAITING_MAX} lists wait already`;
+    last.reject(new HttpProblem(503, 'list-busy', detail, AGAIN));
+  }
+
+  #remove(address: string, call: Call): void {
+    const left = this.#waiting.get(address)?.filter((one) => one !== call) ?? [];
+    if (left.length > 0) this.#waiting.set(address, left);
+    else this.#waiting.delete(address);
+  }
+
+  #next(): void {
+    const [turn] = this.#waiting;
+    if (this.#running || !turn) return;
+    const [address, [call, ...others]] = turn;
+    this.#waiting.delete(address);
+    if (others.length > 0) this.#waiting.set(address, others);
+    this.#running = call!;
     this.#worker ??= this.#start();
-    const number = ++this.#number;
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting.set(number, waiting);
-    const request: ListRequest = { number, name, args };
-    this.#worker.postMessage(request);
-    return waiting.promise as Promise<ReturnType<ListCalls[N]>>;
+    this.#worker.postMessage(call!.request);
   }
 
   #start(): Worker {
     const worker = new Worker(this.#script, { workerData: this.#config });
-    worker.on('message', (response: ListResponse) => this.#settle(response));
+    let why: unknown = new Error('the thread that reads the lists has ended');
+    worker.on('message', ({ result, problem, error }: ListResponse) => {
+      const { resolve, reject } = this.#ended();
+      if (problem) {
+        const { status, code, detail, remedy } = problem;
+        reject(new HttpProblem(status, code, detail, remedy));
+      } else if (error !== undefined) reject(error);
+      else resolve(result);
+      this.#next();
+    });
     // Without memory, for example; `exit` follows.
-    worker.on('error', (error) => this.#fail(error));
+    worker.on('error', (error) => {
+      why = error;
+    });
     worker.on('exit', () => {
       this.#worker = null;
-      this.#fail(new Error('the thread that reads the lists has ended'));
+      if (this.#running) this.#ended().reject(why);
+      this.#next();
     });
     return worker;
   }
 
-  #settle({ number, result, problem, error }: ListResponse): void {
-    const waiting = this.#waiting.get(number);
-    this.#waiting.delete(number);
-    if (problem) {
-      const { status, code, detail, remedy } = problem;
-      waiting?.reject(new HttpProblem(status, code, detail, remedy));
-    } else if (error !== undefined) waiting?.reject(error);
-    else waiting?.resolve(result);
-  }
-
-  #fail(error: unknown): void {
-    for (const { reject } of this.#waiting.values()) reject(error);
-    this.#waiting.clear();
+  #ended(): Call {
+    const call = this.#running!;
+    this.#running = null;
+    return call;
   }
 }
 

@@ -41,13 +41,11 @@ const CALLS = {
 export type ListCalls = typeof CALLS;
 
 export interface ListRequest {
-  readonly number: number;
   readonly name: keyof ListCalls;
   readonly args: readonly unknown[];
 }
 
 export interface ListResponse {
-  readonly number: number;
   readonly result?: unknown;
   /** Of an `HttpProblem`. */
   readonly problem?: HttpProblem['document'];
@@ -55,14 +53,14 @@ export interface ListResponse {
   readonly error?: unknown;
 }
 
-parentPort!.on('message', ({ number, name, args }: ListRequest) => {
+parentPort!.on('message', ({ name, args }: ListRequest) => {
   const call = CALLS[name] as (...args: readonly unknown[]) => unknown;
   let response: ListResponse;
   try {
-    response = { number, result: call(...args) };
+    response = { result: call(...args) };
   } catch (error) {
     const isProblem = error instanceof HttpProblem;
-    response = isProblem ? { number, problem: error.document } : { number, error };
+    response = isProblem ? { problem: error.document } : { error };
   }
   parentPort!.postMessage(response);
 });

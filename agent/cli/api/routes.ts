@@ -9,6 +9,7 @@ import type { Role } from '../http/tokens.ts';
 import { viewColumns } from '../state-files/query-views.ts';
 import { plannedMovesSchema } from '../views/planned-moves.ts';
 import { HOST_SORTS, HOST_STATES, rowsPage } from '../views/query-pages.ts';
+import type { Client } from './list-thread.ts';
 import type { Services } from './services.ts';
 
 const PAGE_LIMIT = 100;
@@ -36,8 +37,7 @@ export interface Call<Q = unknown, B = unknown> {
   readonly path: Readonly<Record<string, string>>;
   readonly query: Q;
   readonly body: B;
-  /** The client has gone. */
-  readonly signal: AbortSignal;
+  readonly client: Client;
 }
 
 export interface Route<Q extends z.ZodType = z.ZodType, B extends z.ZodType = z.ZodType> {
@@ -112,21 +112,22 @@ const READING: readonly Route[] = [
       }),
     }),
     result: anyObject,
-    handle: ({ circle }, { query }) => circle(query.at),
+    handle: ({ circle }, { query, client }) => circle(query.at, client),
   }),
   route({
     ...{ method: 'GET', path: '/history', role: 'read' },
     summary: 'Samples of the agents, and when agents came and went',
     query: scopeQuery,
     result: anyObject,
-    handle: ({ lists }, { query }) => lists.history(query.scope),
+    handle: ({ lists }, { query, client }) => lists.history(query.scope, client),
   }),
   route({
     ...{ method: 'GET', path: '/hosts', role: 'read' },
     summary: 'Hosts',
     query: hostsQuery,
     result: rowsPage,
-    handle: ({ lists }, { query: { scope: of, ...query } }) => lists.hosts(query, of),
+    handle: ({ lists }, { query: { scope: of, ...query }, client }) =>
+      lists.hosts(query, of, client),
   }),
   ...(['pages', 'frontier', 'skipped'] as const).map((view) =>
     route({
@@ -134,7 +135,8 @@ const READING: readonly Route[] = [
       summary: `URLs of a host in the view ${view}`,
       query: urlsQuery,
       result: rowsPage,
-      handle: ({ lists }, { query: { scope: of, ...query } }) => lists.urls(view, query, of),
+      handle: ({ lists }, { query: { scope: of, ...query }, client }) =>
+        lists.urls(view, query, of, client),
     }),
   ),
   route({
@@ -164,8 +166,8 @@ const READING: readonly Route[] = [
       scope,
     }),
     result: plannedMovesSchema,
-    handle: ({ lists }, { path, query: { capacity = null, of, scope: where } }) => {
-      return lists.moves({ id: path.id!, capacity, of }, where);
+    handle: ({ lists }, { path, query: { capacity = null, of, scope: where }, client }) => {
+      return lists.moves({ id: path.id!, capacity, of }, where, client);
     },
   }),
   route({
@@ -173,7 +175,7 @@ const READING: readonly Route[] = [
     summary: 'The rows of a read-only SQL statement over the views',
     body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
     result: z.object({ rows: z.array(anyObject), problems: z.array(z.string()) }),
-    handle: ({ queries }, { body, signal }) => queries.query(body.sql, signal),
+    handle: ({ queries }, { body, client }) => queries.query(body.sql, client.signal),
   }),
 ];
 
@@ -188,7 +190,8 @@ const SHARING: readonly Route[] = [
       }),
     }),
     result: anyObject.nullable(),
-    handle: async ({ events }, { path, query }) => events(path.id!, query.after ?? null),
+    handle: async ({ events }, { path, query, client }) =>
+      events(path.id!, query.after ?? null, client),
   }),
   route({
     ...{ method: 'GET', path: '/agents/{id}/holding', role: 'read' },
@@ -202,8 +205,8 @@ const SHARING: readonly Route[] = [
     query: z.strictObject({ views }),
     type: 'application/vnd.sqlite3',
     result: z.string().meta({ format: 'binary' }),
-    handle: ({ queries, stateOf }, { path, query, signal }) => {
-      return queries.extract(stateOf(path.id!), query.views, signal);
+    handle: ({ queries, stateOf }, { path, query, client }) => {
+      return queries.extract(stateOf(path.id!), query.views, client.signal);
     },
   }),
 ];

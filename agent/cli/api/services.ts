@@ -11,7 +11,7 @@ import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
 import { ClusterLists } from './cluster-lists.ts';
 import { type CommandLine, CommandRuns } from './command-run.ts';
-import { ListThread } from './list-thread.ts';
+import { type Client, ListThread } from './list-thread.ts';
 import { QueryRuns } from './query-runs.ts';
 
 /** Later, the agents may have met others. */
@@ -53,14 +53,14 @@ export class Services {
     throw new HttpProblem(404, 'state-elsewhere', detail, 'ask the API of that agent');
   };
 
-  readonly events = (id: string, after: number | null) => {
+  readonly events = (id: string, after: number | null, client: Client) => {
     this.stateOf(id);
-    return this.lists.events(id, after);
+    return this.lists.events(id, after, client);
   };
 
   /** @param at - Unix milliseconds; absent: now */
-  readonly circle = async (at?: number): Promise<Circle> => {
-    if (at !== undefined) return this.#thread.call('circleAt', at);
+  readonly circle = async (at: number | undefined, client: Client): Promise<Circle> => {
+    if (at !== undefined) return this.#thread.call(client, 'circleAt', at);
     const agents = this.#whole() ?? (await this.watch.now()).view.agents;
     return this.#circles.of(agents);
   };

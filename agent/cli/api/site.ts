@@ -154,7 +154,8 @@ export class Site {
     response.once('close', () => gone.abort());
     const query = route.query ? checked(route.query, queryOf(url), 'query') : undefined;
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
-    const call = { path, query, body, signal: gone.signal };
+    const address = request.socket.remoteAddress ?? '';
+    const call = { path, query, body, client: { address, signal: gone.signal } };
     const answer = await route.handle(this.#p.services, call);
     if (answer instanceof Readable) await sendBytes(response, answer, route.type);
     else if (isReady(answer)) sendText(request, response, answer);
