@@ -3,13 +3,14 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createReadStream, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { scratchDirectory, scratchFailure } from '../../storage/file/scratch-directory.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { TOKENS_VARIABLE } from '../http/token-source.ts';
-import { REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
+import { REMOTE_BYTES_VARIABLE, REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
 import type { CommandSource } from './command-run.ts';
 
 const OUTPUT_BYTES_MAX = 8 * 1024 ** 2;
@@ -42,6 +43,8 @@ export class QueryRuns {
   readonly #source: CommandSource;
   readonly #readToken: string | null;
   readonly #running = new Set<ChildProcess>();
+  /** For the temporary files of those that run. */
+  readonly #directories = new Set<string>();
   readonly #counts = { query: 0, extract: 0 };
 
   /** @param readToken - for agents on other machines; null: there is none */
@@ -61,7 +64,9 @@ export class QueryRuns {
     const { file, dataDir } = this.#source;
     const query = ['query', '--json', '--data', dataDir, '--', file, sql];
     try {
-      const ended = await this.#run(scriptOf('../../main'), query, QUERY, signal);
+      const ended = await this.#inDirectory(QUERY, (directory) =>
+        this.#run([scriptOf('../../main'), ...query], QUERY, { directory, signal }),
+      );
       const { code, said, output } = ended;
       const isPartial = code === 4 && output.toString('latin1', 0, 1) === '[';
       if (code !== 0 && !isPartial) throw problemOf(ended, QUERY);
@@ -83,18 +88,15 @@ export class QueryRuns {
    */
   async extract(state: string, views: readonly string[], signal: AbortSignal): Promise<Readable> {
     const end = this.#begin(EXTRACT);
-    let directory: string | null = null;
     try {
-      directory = madeDirectory();
-      const path = join(directory, 'state.sqlite');
-      const ended = await this.#run(
-        scriptOf('extract-process'),
-        [state, path, ...views],
-        EXTRACT,
-        signal,
-      );
-      if (ended.code !== 0) throw problemOf(ended, EXTRACT);
-      const bytes = createReadStream('', { fd: openSync(path, 'r') });
+      const bytes = await this.#inDirectory(EXTRACT, async (directory) => {
+        const path = join(directory, 'state.sqlite');
+        const command = [scriptOf('extract-process'), state, path, ...views];
+        const ended = await this.#run(command, EXTRACT, { directory, signal });
+        if (ended.code !== 0) throw problemOf(ended, EXTRACT);
+        // The open file stays readable.
+        return createReadStream('', { fd: openSync(path, 'r') });
+      });
       const late = setTimeout(() => bytes.destroy(), SENT_MS_MAX);
       bytes.once('close', () => {
         clearTimeout(late);
@@ -104,9 +106,6 @@ export class QueryRuns {
     } catch (error) {
       end();
       throw error;
-    } finally {
-      // The open file stays readable.
-      if (directory !== null) rmSync(directory, { recursive: true, force: true });
     }
   }
 
@@ -120,25 +119,43 @@ export class QueryRuns {
     return () => void this.#counts[what]--;
   }
 
+  /** A process that is killed leaves its temporary files, so it gets a directory that is removed. */
+  async #inDirectory<T>(limits: Limits, act: (directory: string) => Promise<T>): Promise<T> {
+    const directory = madeDirectory(limits);
+    this.#directories.add(directory);
+    try {
+      return await act(directory);
+    } finally {
+      remove(directory);
+      this.#directories.delete(directory);
+    }
+  }
+
   async #run(
-    script: string,
-    args: readonly string[],
+    script: readonly string[],
     { msMax, fileBytesMax }: Limits,
-    signal: AbortSignal,
+    { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
   ): Promise<Ended> {
     // Processor time, for a process whose server was killed.
     const limits = `ulimit -t ${Math.ceil((1.5 * msMax) / 1000)} && ulimit -f ${fileBytesMax / BLOCK_BYTES}`;
-    const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, script, ...args];
+    const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, ...script];
     const token = this.#readToken === null ? {} : { [TOKENS_VARIABLE]: `read ${this.#readToken}` };
-    const more = { ...token, [REMOTE_MS_VARIABLE]: String(REMOTE_MS_MAX), NO_COLOR: '1' };
+    const remote = {
+      [REMOTE_MS_VARIABLE]: String(REMOTE_MS_MAX),
+      [REMOTE_BYTES_VARIABLE]: String(fileBytesMax),
+    };
+    // By default, it is in the directory for temporary files.
+    const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'node-compile-cache');
+    const files = { TMPDIR: directory, NODE_COMPILE_CACHE: cache };
     const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...more },
+      env: { ...process.env, ...token, ...remote, ...files, NO_COLOR: '1' },
     });
     this.#running.add(child);
     const kill = () => void child.kill('SIGKILL');
     const late = setTimeout(kill, msMax);
     signal.addEventListener('abort', kill);
+    if (signal.aborted) kill();
     try {
       return await endOf(child);
     } finally {
@@ -150,18 +167,24 @@ export class QueryRuns {
 
   close(): void {
     for (const child of this.#running) child.kill('SIGKILL');
+    for (const directory of this.#directories) remove(directory);
   }
 }
 
+/** A process that is being killed may still add a file. */
+function remove(directory: string): void {
+  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+}
+
 /** @throws HttpProblem if there is no room */
-function madeDirectory(): string {
+function madeDirectory({ what }: Limits): string {
   try {
     return scratchDirectory();
   } catch (error) {
     const [detail = '', remedy = ''] = scratchFailure(error).split('; ');
     throw new HttpProblem(
       503,
-      'extract-unwritable',
+      `${what}-unwritable`,
       detail,
       `${remedy} on the machine of the agent`,
     );

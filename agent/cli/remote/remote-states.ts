@@ -20,6 +20,8 @@ import { RemoteClient, RemoteError, scratchRefusal } from './remote-client.ts';
 
 /** Milliseconds for all requests of a query, which has little time itself; absent: it has much. */
 export const REMOTE_MS_VARIABLE = 'UBIRING_REMOTE_MS_MAX';
+/** Bytes of each extract, for a query that may not write larger files; absent: see the constant. */
+export const REMOTE_BYTES_VARIABLE = 'UBIRING_REMOTE_BYTES_MAX';
 /** Longer than for lists, which people watch. */
 const MS_MAX = { holding: 30_000, extract: 300_000 } as const;
 const EXTRACT_BYTES_MAX = 1024 ** 3;
@@ -34,6 +36,8 @@ interface Asking {
   readonly msMax: { readonly holding: number; readonly extract: number };
   /** The monotonic time when the last request ends. */
   readonly until: number;
+  /** Of each extract. */
+  readonly bytesMax: number;
   /** A sentence for each agent that has failed, which is not asked again. */
   readonly failed: Map<string, string>;
 }
@@ -104,7 +108,7 @@ export class RemoteStates {
   async open(views: readonly string[]): Promise<RemoteFiles> {
     const files: StateFile[] = [];
     const directory = madeDirectory();
-    const bytesMax = EXTRACT_BYTES_MAX;
+    const { bytesMax } = this.#asking;
     try {
       await this.#each('extract', async (agent, msMax) => {
         if (!this.#held.has(agent.id)) return;
@@ -160,10 +164,11 @@ export class RemoteStates {
 
 function newAsking(env: NodeJS.ProcessEnv): Asking {
   const msMax = Number(env[REMOTE_MS_VARIABLE]);
+  const bytesMax = Number(env[REMOTE_BYTES_VARIABLE]) || EXTRACT_BYTES_MAX;
   const failed = new Map<string, string>();
-  if (!(msMax > 0)) return { msMax: MS_MAX, until: Infinity, failed };
+  if (!(msMax > 0)) return { msMax: MS_MAX, until: Infinity, bytesMax, failed };
   const each = { holding: SHARES.holding * msMax, extract: SHARES.extract * msMax };
-  return { msMax: each, until: monotonicMs() + msMax, failed };
+  return { msMax: each, until: monotonicMs() + msMax, bytesMax, failed };
 }
 
 /** @throws Refusal if there is no room */

@@ -1,13 +1,18 @@
-// Extracts that cannot be made: each is answered, and keeps no other out.
+// Queries and extracts that fail or are ended: each is answered, keeps no other out, and leaves no
+// file behind.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { QueryRuns } from '../../../../agent/cli/api/query-runs.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
+
+const copiesIn = (directory: string) =>
+  readdirSync(directory).filter((name) => name.startsWith('ubiring-copy-'));
 
 test('an extract that fails is a problem with its remedy, and frees its place', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-runs-'));
@@ -29,7 +34,7 @@ test('an extract that fails is a problem with its remedy, and frees its place', 
       await isRefused('extract-unwritable', /room in TMPDIR on the machine/);
     process.env.TMPDIR = directory;
     await isRefused('state-unreadable', /dashboard/);
-    assert.deepEqual(readdirSync(directory), ['state.sqlite']);
+    assert.deepEqual(copiesIn(directory), []);
   } finally {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
@@ -37,7 +42,8 @@ test('an extract that fails is a problem with its remedy, and frees its place', 
   }
 });
 
-test('a query counts as running until its answer is read, or its client has gone', async () => {
+/** A directory with the state of an agent, a config for it, and the state. */
+function withState(t: TestContext) {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-runs-'));
   const file = join(directory, 'crawl.json');
   writeFileSync(
@@ -49,22 +55,60 @@ test('a query counts as running until its answer is read, or its client has gone
   );
   const state = openState({ directory: join(directory, 'a1'), crawl: 'crawl', agent: 'a1' });
   assert.ok(state.ok);
-  const runs = new QueryRuns({ file, dataDir: directory }, null);
-  const clients = [new AbortController(), new AbortController(), new AbortController()];
-  const ask = (k: number) => runs.query('SELECT 1 AS n', clients[k]!.signal);
-  try {
-    for (const k of [0, 1]) {
-      const { rows } = JSON.parse(String(await ask(k))) as { rows: unknown };
-      assert.deepEqual(rows, [{ n: 1 }]);
-    }
-    const isBusy = (error: unknown) =>
-      error instanceof HttpProblem && error.document.code === 'query-busy';
-    await assert.rejects(ask(2), isBusy);
-    clients[0]!.abort();
-    await ask(2);
-  } finally {
+  t.after(() => {
     state.unlock();
     state.db.close();
     rmSync(directory, { recursive: true });
+  });
+  return { directory, db: state.db, runs: new QueryRuns({ file, dataDir: directory }, null) };
+}
+
+test('a query counts as running until its answer is read, or its client has gone', async (t) => {
+  const { runs } = withState(t);
+  const clients = [new AbortController(), new AbortController(), new AbortController()];
+  const ask = (k: number) => runs.query('SELECT 1 AS n', clients[k]!.signal);
+  for (const k of [0, 1]) {
+    const { rows } = JSON.parse(String(await ask(k))) as { rows: unknown };
+    assert.deepEqual(rows, [{ n: 1 }]);
   }
+  const isBusy = (error: unknown) =>
+    error instanceof HttpProblem && error.document.code === 'query-busy';
+  await assert.rejects(ask(2), isBusy);
+  clients[0]!.abort();
+  await ask(2);
 });
+
+for (const what of ['query', 'extract'] as const) {
+  test(`what a killed ${what} has copied is removed`, async (t) => {
+    const { directory, db, runs } = withState(t);
+    // The state of an older version is copied. The copy takes so long that the test finds it.
+    db.exec(`CREATE TABLE filler AS WITH RECURSIVE c(x) AS
+      (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 60) SELECT zeroblob(1000000) FROM c`);
+    db.pragma(`user_version = ${Number(db.pragma('user_version', { simple: true })) - 1}`);
+    const copies = join(directory, 'copies');
+    mkdirSync(copies);
+    const before = process.env.TMPDIR;
+    process.env.TMPDIR = copies;
+    t.after(() => {
+      if (before === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = before;
+    });
+    const client = new AbortController();
+    const running =
+      what === 'query'
+        ? runs.query('SELECT count(*) FROM pages', client.signal)
+        : runs.extract(join(directory, 'a1', 'state.sqlite'), ['pages'], client.signal);
+    const ended = assert.rejects(running, HttpProblem);
+    const isCopied = () => readdirSync(copies, { recursive: true }).join().includes('.sqlite');
+    while (!isCopied())
+      await Promise.race([setImmediate(), ended.then(() => assert.fail('ended'))]);
+    if (what === 'extract') client.abort();
+    else {
+      // The server ends at once.
+      runs.close();
+      assert.deepEqual(copiesIn(copies), []);
+    }
+    await ended;
+    assert.deepEqual(copiesIn(copies), []);
+  });
+}
