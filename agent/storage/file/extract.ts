@@ -15,6 +15,9 @@ const COMMON = {
   event_rows: 'SELECT id, at, kind, detail FROM event_rows',
 } as const;
 
+/** What no extract has: reading a view or a virtual table may take forever. */
+const NO_TABLES = "SELECT count(*) FROM pragma_table_list WHERE type <> 'table'";
+
 /** Opens an extract, which another program may have made. */
 export function openExtract(path: string, views: readonly string[]): Readable {
   const db = new Database(path, { readonly: true, fileMustExist: true });
@@ -25,6 +28,8 @@ export function openExtract(path: string, views: readonly string[]): Readable {
       db.close();
       return { ok: false, why };
     }
+    const others = db.prepare<[], number>(NO_TABLES).pluck().get()!;
+    if (others > 0) throw new Error('it has a view or a virtual table');
     for (const sql of [...Object.values(COMMON), ...views.map((view) => `SELECT 1 FROM ${view}`)]) {
       db.prepare(sql);
     }

@@ -103,6 +103,15 @@ test('views over extracts have the same rows as views over the state files', () 
     assert.match(String(!lacking.ok && lacking.why), /no extract .*no such table: pages/);
 
     const db = new Database(path);
+    for (const [object, rest] of [
+      ['VIEW', 'AS WITH RECURSIVE c AS (SELECT 1 UNION ALL SELECT * FROM c) SELECT * FROM c'],
+      ['TABLE', 'USING fts5 (x)'],
+    ] as const) {
+      db.exec(`CREATE ${object === 'TABLE' ? 'VIRTUAL ' : ''}${object} v ${rest}`);
+      const endless = openExtract(path, ['hosts']);
+      assert.match(String(!endless.ok && endless.why), /no extract .*a view or a virtual table/);
+      db.exec(`DROP ${object} v`);
+    }
     db.pragma('user_version = 1');
     db.close();
     const old = openExtract(path, ['hosts']);
