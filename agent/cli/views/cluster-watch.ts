@@ -5,6 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
+import { randomId } from '../../runtime/random.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
@@ -52,6 +53,8 @@ export class ClusterWatch {
   #at = -Infinity;
   /** The question that is being asked; null: none. */
   #asking: Promise<SharedText> | null = null;
+  /** Another process would begin the numbers anew, for other texts. */
+  readonly #id = randomId();
   #number = 0;
   #lags = new CopyLags();
   #checked: { readonly stamp: string; readonly completion: CheckedCompletion } | null = null;
@@ -72,7 +75,7 @@ export class ClusterWatch {
   async #ask(): Promise<SharedText> {
     const view = await this.#view();
     const body = Buffer.from(JSON.stringify(view));
-    const tag = `"${++this.#number}"`;
+    const tag = `"${this.#id}-${++this.#number}"`;
     this.#last = { view, type: 'application/json', body, gzipped: await compress(body), tag };
     this.#at = monotonicMs();
     return this.#last;
