@@ -23,7 +23,7 @@ import { type FoundRoute, routeOf } from './routes.ts';
 import { Services } from './services.ts';
 
 const BODY_BYTES_MAX = 128 * 1024;
-/** A client that reads nothing for so long is disconnected. */
+/** Longer than a bad network is silent. */
 const UNREAD_MS_MAX = 30_000;
 /** An agent that has not reported its status for so long hangs. */
 const STATUS_MS_MAX = 10_000;
@@ -45,6 +45,8 @@ interface SiteParts {
   /** Of ubiring. */
   readonly version: string;
   readonly onError: (error: unknown) => void;
+  /** A client that reads nothing for so long is disconnected; tests shorten it. */
+  readonly unreadMsMax?: number;
 }
 
 export class Site {
@@ -81,7 +83,7 @@ export class Site {
       this.#fail(request, response, error);
     }
     // Answers that nobody reads would fill the memory. A stream of events does not end.
-    if (response.writableEnded && !response.writableFinished) endUnread(response);
+    if (response.writableEnded && !response.writableFinished) this.#endUnread(response);
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
@@ -157,9 +159,21 @@ export class Site {
     const address = request.socket.remoteAddress ?? '';
     const call = { path, query, body, client: { address, signal: gone.signal } };
     const answer = await route.handle(this.#p.services, call);
-    if (answer instanceof Readable) await sendBytes(response, answer, route.type);
+    if (answer instanceof Readable) await this.#sendBytes(response, answer, route.type);
     else if (isReady(answer)) sendText(request, response, answer);
     else sendJson(response, answer);
+  }
+
+  async #sendBytes(response: ServerResponse, bytes: Readable, type = ''): Promise<void> {
+    response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
+    this.#endUnread(response);
+    await pipeline(bytes, response);
+  }
+
+  /** From the last bytes that the client has read on. */
+  #endUnread(response: ServerResponse): void {
+    const { unreadMsMax = UNREAD_MS_MAX } = this.#p;
+    response.setTimeout(unreadMsMax, () => response.destroy());
   }
 
   #health(response: ServerResponse): void {
@@ -269,17 +283,6 @@ function sendJson(response: ServerResponse, value: unknown): void {
   const body = Buffer.isBuffer(value) ? value : `${JSON.stringify(value)}\n`;
   response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
   response.end(body);
-}
-
-async function sendBytes(response: ServerResponse, bytes: Readable, type = ''): Promise<void> {
-  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-store' });
-  endUnread(response);
-  await pipeline(bytes, response);
-}
-
-/** From the last bytes that the client has read on. */
-function endUnread(response: ServerResponse): void {
-  response.setTimeout(UNREAD_MS_MAX, () => response.destroy());
 }
 
 function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {

@@ -1,0 +1,67 @@
+// Answers that clients do not read.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { type TestContext, test } from 'node:test';
+import type { Services } from '../../../../agent/cli/api/services.ts';
+import { Site } from '../../../../agent/cli/api/site.ts';
+import { Tokens } from '../../../../agent/cli/http/tokens.ts';
+
+/** More than the buffers of a connection hold. */
+const BYTES = 64 * 1024 ** 2;
+const PART = Buffer.alloc(64 * 1024);
+
+function* parts() {
+  for (let bytes = 0; bytes < BYTES; bytes += PART.length) yield PART;
+}
+
+async function served(t: TestContext): Promise<Server> {
+  const services = {
+    stateOf: () => 'state.sqlite',
+    queries: {
+      query: async () => Buffer.alloc(BYTES),
+      extract: async () => Readable.from(parts()),
+    },
+    lists: { eventSources: async () => [] },
+  } as unknown as Services;
+  const site = new Site({
+    ...{ services, tokens: Tokens.none, assets: new Map(), version: '1', unreadMsMax: 500 },
+    onError: () => {},
+  });
+  const server = createServer((request, response) => void site.serve(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return server;
+}
+
+const HEAD = 'HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n';
+const SQL = '{"sql":"SELECT 1"}';
+const REQUESTS = {
+  query: `POST /api/v1/query ${HEAD}Content-Length: ${SQL.length}\r\n\r\n${SQL}`,
+  extract: `GET /api/v1/agents/a1/state?views=pages ${HEAD}\r\n`,
+} as const;
+
+for (const [what, request] of Object.entries(REQUESTS)) {
+  const limit = { timeout: 20_000 };
+  test(
+    `a client that does not read the answer to its ${what} is disconnected`,
+    limit,
+    async (t) => {
+      const server = await served(t);
+      const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      client.pause().on('error', () => {});
+      t.after(() => client.destroy());
+      client.write(request);
+      const [, response] = (await once(server, 'request')) as [unknown, ServerResponse];
+      await once(response, 'close');
+      assert.deepEqual([response.statusCode, response.writableFinished], [200, false]);
+    },
+  );
+}
