@@ -114,19 +114,15 @@ async function run(
     log.fatal({ code: 4 }, http);
     return { code: 4, reason: http };
   }
-  let url: string | null = null;
   http?.url.then(
-    (at) => {
-      url = at;
-      log.info({ url }, 'serves the dashboard');
-    },
+    (url) => log.info({ url }, 'serves the dashboard'),
     () => {},
   );
   const { startAgent } = await import('../../agent.ts');
   // The completion record is written while the state is locked. A command that revokes a block
   // needs the lock, so it finds the record and removes it.
   const beforeUnlock = (end: AgentEnd) => noteCompletion(start, end, log);
-  const serves = () => (url === null ? {} : { dashboard: url });
+  const serves = () => (http?.served ? { dashboard: http.served } : {});
   const started = await startAgent({ ...start, log, beforeUnlock, serves });
   if (!started.ok) {
     log.fatal({ code: started.code }, started.message);

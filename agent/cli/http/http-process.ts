@@ -45,6 +45,11 @@ export type FromHttp =
 export interface HttpProcess {
   /** The URL of the dashboard; rejects with the reason, with a remedy, if it cannot be served. */
   readonly url: Promise<string>;
+  /**
+   * The URL at present; null: no process serves. Another program may then listen at the port, and
+   * would get the tokens of those that are told this URL.
+   */
+  readonly served: string | null;
   noteStatuses(statuses: readonly AgentStatus[], running: readonly string[]): void;
   close(): void;
 }
@@ -70,11 +75,13 @@ class Server implements HttpProcess {
   readonly #onError: (message: string) => void;
   readonly #url = Promise.withResolvers<string>();
   readonly url = this.#url.promise;
+  served: string | null = null;
   #child: ChildProcess | null = null;
   /** The port of the last process, which the next one takes again. */
   #port: number;
   #restartMs = RESTART_MS;
   #isClosed = false;
+  #hasServed = false;
 
   constructor(work: Omit<HttpWork, 'type'>, onError: (message: string) => void) {
     this.#work = work;
@@ -107,8 +114,13 @@ class Server implements HttpProcess {
   #hear(message: FromHttp): void {
     const { host, port } = this.#work;
     if (message.type === 'listening') {
+      this.served = urlOf(host, message.port);
+      if (message.port !== this.#port && this.#hasServed) {
+        this.#onError(`the dashboard is served at ${this.served} now: the port was taken`);
+      }
       this.#port = message.port;
-      this.#url.resolve(urlOf(host, message.port));
+      this.#hasServed = true;
+      this.#url.resolve(this.served);
     } else if (message.type === 'failed') {
       this.#isClosed = true;
       this.#fail(`${host}:${port}: ${message.message}; choose another monitor.listen`);
@@ -122,6 +134,7 @@ class Server implements HttpProcess {
 
   #onExit(how: string): void {
     this.#child = null;
+    this.served = null;
     if (this.#isClosed) return;
     this.#onError(`the HTTP server has ended (${how}), and is started again`);
     setTimeout(() => this.#isClosed || this.#start(), this.#restartMs).unref();

@@ -86,7 +86,9 @@ function originOf(
 ): { readonly origin: string } | { readonly why: string } {
   const url = dashboard === undefined ? null : URL.parse(dashboard);
   if (url?.protocol !== 'http:') {
-    return { why: 'serves no API there; set monitor.listen and monitor.tokens in its config' };
+    return {
+      why: 'serves no API there; set monitor.listen and monitor.tokens, or look at its log',
+    };
   }
   const [host] = hosts;
   const served = bare(url.hostname);
