@@ -83,10 +83,16 @@ export class ClusterLists {
     const here = await this.#thread.call(client, 'hosts', query, living);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
-    const { answers, problems: more } = await this.#each(asked, rowsPage, '/hosts', (agent) => ({
-      ...query,
-      agent,
-    }));
+    const { answers, problems: more } = await this.#each(
+      client,
+      asked,
+      rowsPage,
+      '/hosts',
+      (agent) => ({
+        ...query,
+        agent,
+      }),
+    );
     const pages = answers.map(([, page]) => page);
     return mergedHosts([here, ...pages, none([...problems, ...more])], query, living);
   };
@@ -100,7 +106,13 @@ export class ClusterLists {
     const here = await this.#thread.call(client, 'urls', view, query, await this.#living());
     if (here.rows.length > 0) return here;
     const { agents, problems } = await this.#elsewhere(scope);
-    const { answers, problems: more } = await this.#each(agents, rowsPage, `/${view}`, () => query);
+    const { answers, problems: more } = await this.#each(
+      client,
+      agents,
+      rowsPage,
+      `/${view}`,
+      () => query,
+    );
     const [, owned] = answers.find(([, { rows }]) => rows.length > 0) ?? [];
     return owned ?? none([...here.problems, ...problems, ...more]);
   };
@@ -108,7 +120,7 @@ export class ClusterLists {
   readonly history = async (scope: Scope, client: Client) => {
     const here = await this.#thread.call(client, 'history');
     const { agents, problems } = await this.#elsewhere(scope);
-    const asked = await this.#each(agents, historySchema, '/history', () => ({}));
+    const asked = await this.#each(client, agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
     const silent = [...problems, ...asked.problems].map((sentence): Problem => {
       const { cause, remedy } = causeAndRemedy([sentence]);
@@ -171,7 +183,7 @@ export class ClusterLists {
     const { agents } = await this.#elsewhere(scope);
     const path = `/agents/${encodeURIComponent(query.id)}/moves`;
     const capacity = here.capacity ?? undefined;
-    const { answers } = await this.#each(agents, plannedMovesSchema, path, (of) => ({
+    const { answers } = await this.#each(client, agents, plannedMovesSchema, path, (of) => ({
       capacity,
       of,
     }));
@@ -192,6 +204,7 @@ export class ClusterLists {
 
   /** The answers of those that have sent a valid one, each with its agent. */
   async #each<T>(
+    { signal }: Client,
     agents: readonly RemoteAgent[],
     schema: z.ZodType<T>,
     path: string,
@@ -204,7 +217,7 @@ export class ClusterLists {
     const problems: string[] = [];
     const asked = agents.map(async (agent): Promise<[string, T]> => {
       const query = { ...queryOf(agent.id), ...MACHINE };
-      const answer = await this.#client.json(agent, { path, query });
+      const answer = await this.#client.json(agent, { path, query }, undefined, signal);
       const parsed = schema.safeParse(answer);
       if (parsed.success) return [agent.id, parsed.data];
       throw new RemoteError(`${agent.id}: its API has sent no valid answer to ${path}`);

@@ -39,10 +39,19 @@ export class RemoteClient {
     this.#token = token;
   }
 
-  /** @throws RemoteError */
-  async json(agent: RemoteAgent, request: Request, msMax = ANSWER_MS_MAX): Promise<unknown> {
+  /**
+   * @param gone - aborts once nobody needs the answer
+   * @throws RemoteError
+   */
+  async json(
+    agent: RemoteAgent,
+    request: Request,
+    msMax = ANSWER_MS_MAX,
+    gone?: AbortSignal,
+  ): Promise<unknown> {
     return this.#guarded(agent, async () => {
-      const body = await this.#body(agent, request, AbortSignal.timeout(msMax));
+      const late = AbortSignal.timeout(msMax);
+      const body = await this.#body(agent, request, gone ? AbortSignal.any([late, gone]) : late);
       return JSON.parse(await textOf(body)) as unknown;
     });
   }

@@ -32,6 +32,18 @@ test('the token is sent, and the answer is JSON', async (t) => {
   ]);
 });
 
+test('a request ends once nobody needs its answer', { timeout: 5000 }, async (t) => {
+  const gone = new AbortController();
+  const closed = Promise.withResolvers<void>();
+  const agent = await serving(t, (_, response) => {
+    response.once('close', () => closed.resolve());
+    gone.abort();
+  });
+  const asked = new RemoteClient(null).json(agent, { path: '/' }, 60_000, gone.signal);
+  await assert.rejects(asked, RemoteError);
+  await closed.promise;
+});
+
 test('what is wrong names the agent and its address', async (t) => {
   const problem = { detail: 'the token is not known', remedy: 'send another' };
   const cases: readonly (readonly [RequestListener, RegExp])[] = [
