@@ -16,8 +16,8 @@ export interface Client {
   readonly signal: AbortSignal;
 }
 
-/** Calls that wait: some seconds of work for lists of many hosts. */
-const WAITING_MAX = 64;
+/** Calls that wait: those of 50 dashboards, or ten seconds of work for lists of many hosts. */
+const WAITING_MAX = 256;
 
 const AGAIN = 'try again in some seconds';
 

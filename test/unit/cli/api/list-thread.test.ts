@@ -82,8 +82,8 @@ test('a client that asks for thousands of lists loses most, and keeps no other o
     ['many', 'many', 'one', 'other'],
   ]);
   const lost = (await many).flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-  // One runs, 64 wait, and two of these make room for the others.
-  assert.equal(lost.length, 4000 - 65 + 2);
+  // One runs, 256 wait, and two of these make room for the others.
+  assert.equal(lost.length, 4000 - 257 + 2);
   for (const error of lost) {
     assert.ok(error instanceof HttpProblem);
     assert.deepEqual([error.document.status, error.document.code], [503, 'list-busy']);
