@@ -6,7 +6,7 @@ import { openStateFile } from '../common/query-files.ts';
 import type { OpenState } from './kept-copies.ts';
 
 /** Events of one reading; the next one continues. */
-const EVENTS_MAX = 500;
+export const EVENTS_MAX = 500;
 /** Events that a reader gets that has none. */
 const EARLIER = 50;
 

@@ -7,12 +7,16 @@ import { isRecord } from '../../messaging/checks/shape.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { eventText } from '../status/status-events.ts';
-import type { AgentEvents } from './agent-events.ts';
+import { type AgentEvents, EVENTS_MAX } from './agent-events.ts';
 
 const POLL_MS = 1000;
 /** So that proxies keep the connection open. */
 const SILENT_MS_MAX = 15_000;
 const CLIENTS_MAX = 200;
+/** Clients with no more events to come share one read of an agent in each poll. */
+const NEAR = EVENTS_MAX / 2;
+/** Reads of an agent in each poll for the others: so many of them get a part, then the next ones. */
+const TURNS_MAX = 4;
 /** A client that reads no more is disconnected. */
 const UNREAD_BYTES_MAX = 1024 ** 2;
 
@@ -28,12 +32,19 @@ type Position = Map<string, number>;
 interface Client {
   readonly response: ServerResponse;
   readonly position: Position;
+  /** Later clients have higher numbers. */
+  readonly number: number;
   writtenAt: number;
 }
 
 export class EventStream {
   readonly #sources: () => Promise<readonly EventSource[]>;
   readonly #clients = new Set<Client>();
+  /** By agent: the number of its last event. */
+  readonly #ends = new Map<string, number>();
+  /** By agent: the number of the client that had the last turn. */
+  readonly #turns = new Map<string, number>();
+  #number = 0;
   #timer: NodeJS.Timeout | null = null;
   #isPolling = false;
 
@@ -47,7 +58,8 @@ export class EventStream {
       const detail = `${CLIENTS_MAX} clients read the events already`;
       throw new HttpProblem(503, 'clients-busy', detail, 'close other dashboards');
     }
-    const client = { response, position: positionOf(lastId), writtenAt: monotonicMs() };
+    const number = ++this.#number;
+    const client = { response, position: positionOf(lastId), number, writtenAt: monotonicMs() };
     response.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
@@ -86,22 +98,38 @@ export class EventStream {
     }
   }
 
-  /** Reads once for all clients that continue, from the earliest position, and once for new ones. */
+  /**
+   * Reads once for the clients that are near the end, once for new ones, and then for some of those
+   * that are far behind: a long history delays no others.
+   */
   async #pollOne(source: EventSource): Promise<void> {
     const { agent } = source;
+    const near = (this.#ends.get(agent) ?? 0) - NEAR;
     const clients = [...this.#clients];
-    const known = clients.filter(({ position }) => position.has(agent));
-    const isNew = (client: Client) => !known.includes(client);
-    if (known.length > 0) {
-      const from = Math.min(...known.map(({ position }) => position.get(agent)!));
-      this.#pass(agent, await source.read(from), known);
+    const of = ({ position }: Client) => position.get(agent);
+    const live = clients.filter((client) => (of(client) ?? -Infinity) >= near);
+    const fresh = clients.filter((client) => of(client) === undefined);
+    const behind = clients.filter((client) => (of(client) ?? Infinity) < near);
+    if (live.length > 0) {
+      const from = Math.min(...live.map((client) => of(client)!));
+      this.#pass(agent, await source.read(from), live);
     }
-    if (clients.some(isNew)) this.#pass(agent, await source.read(null), clients.filter(isNew));
+    if (fresh.length > 0) this.#pass(agent, await source.read(null), fresh);
+    const last = this.#turns.get(agent) ?? 0;
+    const isNext = ({ number }: Client) => number > last;
+    const turns = [...behind.filter(isNext), ...behind.filter((client) => !isNext(client))];
+    for (const client of turns.slice(0, TURNS_MAX)) {
+      this.#turns.set(agent, client.number);
+      const from = of(client)!;
+      const same = turns.filter((one) => of(one) === from);
+      this.#pass(agent, await source.read(from), same);
+    }
   }
 
   #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): void {
     if (!read) return;
     const { last, events } = read;
+    this.#ends.set(agent, last);
     for (const client of clients) {
       // It may have gone while the agent was read.
       if (!this.#clients.has(client)) continue;

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type AgentEvents, EVENTS_MAX } from '../../../../agent/cli/views/agent-events.ts';
+import { EventStream } from '../../../../agent/cli/views/event-stream.ts';
+
+type Event = AgentEvents['events'][number];
+
+const eventOf = (number: number): Event => {
+  return { number, at: number, kind: 'trap', detail: `{"host":"h${number}"}` };
+};
+
+/** One agent whose events the test adds, and clients that keep what they are sent. */
+function stageOf(t: TestContext, events: Event[]) {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  let reads = 0;
+  const read = async (after: number | null): Promise<AgentEvents> => {
+    reads++;
+    const last = events.at(-1)?.number ?? 0;
+    const from = after ?? last;
+    const found = events.filter(({ number }) => number > from).slice(0, EVENTS_MAX);
+    return { last, events: found };
+  };
+  const stream = new EventStream(async () => [{ agent: 'a1', read }]);
+  return {
+    /** @returns the events that the client has been sent, in order */
+    add(lastId: string): () => number[] {
+      const written: string[] = [];
+      const response = Object.assign(new EventEmitter(), {
+        ...{ writableLength: 0, writeHead: () => {}, destroy: () => {} },
+        write: (text: string) => written.push(text),
+      });
+      stream.add(response as unknown as ServerResponse, lastId);
+      return () => written.flatMap((text) => /"at":(\d+)/.exec(text)?.[1] ?? []).map(Number);
+    },
+    /** @returns the reads of the agent meanwhile */
+    async poll(): Promise<number> {
+      const before = reads;
+      t.mock.timers.tick(1000);
+      for (let k = 0; k < 20; k++) await turn();
+      return reads - before;
+    },
+  };
+}
+
+const history = (n: number) => Array.from({ length: n }, (_, k) => eventOf(k + 1));
+
+test('event stream: a client that begins at the first event delays no other', async (t) => {
+  const events = history(20 * EVENTS_MAX);
+  const end = events.length;
+  const { add, poll } = stageOf(t, events);
+  const early = add('a1.0');
+  const live = add(`a1.${end}`);
+  await poll();
+  events.push(eventOf(end + 1));
+  await poll();
+  assert.deepEqual(live(), [end + 1]);
+  for (let k = 0; k < 25; k++) await poll();
+  assert.deepEqual(
+    early(),
+    events.map(({ number }) => number),
+  );
+});
+
+test('event stream: clients far behind take turns, and each poll reads little', async (t) => {
+  const events = history(20 * EVENTS_MAX);
+  const { add, poll } = stageOf(t, events);
+  const live = add(`a1.${events.length}`);
+  await poll();
+  const early = Array.from({ length: 30 }, (_, k) => add(`a1.${k}`));
+  for (let k = 0; k < 10; k++) assert.ok((await poll()) <= 6);
+  for (const [k, sent] of early.entries()) {
+    const numbers = sent();
+    assert.ok(numbers.length >= EVENTS_MAX, `client ${k} has had a turn`);
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, i) => k + 1 + i),
+    );
+  }
+  assert.deepEqual(live(), []);
+});
