@@ -35,8 +35,10 @@ export function duration(ms) {
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const dayAndClock = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
-export const time = (ms) => clock.format(ms);
-export const dateTime = (ms) => dayAndClock.format(ms);
+/** A formatter throws for what is no date. */
+const dated = (format) => (ms) => (Math.abs(ms) <= 8.64e15 ? format.format(ms) : '?');
+export const time = dated(clock);
+export const dateTime = dated(dayAndClock);
 
 /** How long ago, or until when. */
 export function ago(ms, now) {

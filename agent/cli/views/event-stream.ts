@@ -140,7 +140,8 @@ export class EventStream {
       for (const event of events) {
         if (event.number <= passed) continue;
         client.position.set(agent, event.number);
-        write(client, textOf(agent, event, client.position));
+        const text = textOf(agent, event, client.position);
+        if (text !== null) write(client, text);
       }
     }
   }
@@ -151,15 +152,21 @@ function write(client: Client, text: string): void {
   client.response.write(text);
 }
 
+/** Null: no agent writes such an event. */
 function textOf(
   agent: string,
   { at, kind, detail: json }: AgentEvents['events'][number],
   position: Position,
-): string {
-  const detail = detailOf(json);
-  const text = eventText(agent, { kind: kind as EventKind, detail });
+): string | null {
   const id = [...position].map(([name, number]) => `${name}.${number}`).join(',');
-  return `id: ${id}\ndata: ${JSON.stringify({ agent, at, kind, text, detail })}\n\n`;
+  try {
+    const detail = detailOf(json);
+    const text = eventText(agent, { kind: kind as EventKind, detail });
+    return `id: ${id}\ndata: ${JSON.stringify({ agent, at, kind, text, detail })}\n\n`;
+  } catch {
+    // Not all JSON can be made a text.
+    return null;
+  }
 }
 
 function detailOf(json: string): EventDetail {

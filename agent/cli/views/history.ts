@@ -1,6 +1,7 @@
 // The past of a crawl from the state files of this machine: samples and events of each agent, and which
 // agents were in the cluster at any time. Works during the crawl and after it.
 
+import { CAPACITY_MAX, ID_CHARS_MAX } from '../../messaging/checks/limits.ts';
 import { whyUnreadable } from '../../storage/file/reading.ts';
 import { EVENTS_OF_MEMBERS, SAMPLES, TIMES } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
@@ -12,7 +13,6 @@ import type { OpenState } from './kept-copies.ts';
 
 /** Samples of one agent in an answer: one for two pixels of a chart. */
 const POINTS_MAX = 600;
-
 export interface History {
   /** Unix milliseconds of the first and the last sample or event; null: there are none. */
   readonly span: { readonly from: number; readonly to: number } | null;
@@ -82,10 +82,25 @@ function samplesOf(file: StateFile): number[][] {
 }
 
 function changesOf({ agent, rows }: StateFile): Change[] {
-  return [...rows(EVENTS_OF_MEMBERS)].map(([at, kind, id, capacity]) => ({
-    ...{ at: Number(at), by: agent, id: String(id ?? agent), kind: String(kind) },
-    ...(capacity !== null && { capacity: Number(capacity) }),
-  }));
+  return [...rows(EVENTS_OF_MEMBERS)].flatMap(([at, kind, named, given]) => {
+    const id = String(named ?? agent);
+    const capacity = given === null ? undefined : Number(given);
+    // No agent has written such an event, and a circle cannot be made of it.
+    if (
+      id.length > ID_CHARS_MAX ||
+      (capacity !== undefined && !(capacity >= 0 && capacity <= CAPACITY_MAX))
+    )
+      return [];
+    return [
+      {
+        at: Number(at),
+        by: agent,
+        id,
+        kind: String(kind),
+        ...(capacity !== undefined && { capacity }),
+      },
+    ];
+  });
 }
 
 /** The circle of the agents that were in the cluster at `at`: the last event about each decides. */

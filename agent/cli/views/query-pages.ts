@@ -20,6 +20,9 @@ import { unreadableOnes } from '../top/problems.ts';
 import type { Unreadable } from '../top/unreadable-states.ts';
 import type { OpenState } from './kept-copies.ts';
 
+/** Longer than any URL. */
+const TEXT_MAX = 65_536;
+
 const rowSchema = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
 type Row = Readonly<z.output<typeof rowSchema>>;
 
@@ -152,7 +155,10 @@ export function mergedHosts(
   const isName = sort === 'host';
   const all = pages.flatMap(({ rows }) =>
     rows.map((row): { row: Row; cursor: Cursor } => {
-      return { row, cursor: [row[sort] ?? (isName ? '' : -1), String(row.host)] };
+      return {
+        row,
+        cursor: [isName ? String(row.host) : sortedNumber(row[sort]), String(row.host)],
+      };
     }),
   );
   all.sort(({ cursor: a }, { cursor: b }) => {
@@ -220,9 +226,16 @@ function rowsOf(
   });
 }
 
+/** Null for what neither an agent writes nor JSON has. */
 function plain(value: unknown): string | number | null {
-  if (typeof value === 'bigint') return Number(value);
-  return typeof value === 'number' || typeof value === 'string' ? value : null;
+  if (typeof value === 'string') return value.slice(0, TEXT_MAX);
+  if (typeof value !== 'bigint' && typeof value !== 'number') return null;
+  return Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER ? Number(value) : null;
+}
+
+/** A value of a row as the lists are sorted by it. */
+function sortedNumber(value: string | number | null | undefined): number {
+  return typeof value === 'number' ? Math.max(value, -1) : -1;
 }
 
 interface Source {

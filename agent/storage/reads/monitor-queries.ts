@@ -8,23 +8,33 @@ export const ownedHosts = (step: number): string =>
 export const HOSTS_AMONG = `SELECT host FROM host_rows
   WHERE owned AND host IN (SELECT value FROM json_each(?))`;
 export const LAST_EVENT = 'SELECT max(id) AS last FROM event_rows';
+
+/** Dates end there. Also false for text and bytes, which are larger than any number. */
+const IS_TIME = 'at BETWEEN 0 AND 8640000000000000';
+/** An event as an agent writes it: a row that something else has changed would spoil the list. */
+const IS_EVENT = `${IS_TIME} AND typeof(kind) = 'text' AND octet_length(kind) <= 64
+  AND typeof(detail) = 'text' AND octet_length(detail) <= 16384`;
+
 /** Parameters: the number of an event, and how many are read after it. */
 export const EVENTS_AFTER = `SELECT id, CAST(at AS INTEGER), kind, detail FROM event_rows
-  WHERE id > ? ORDER BY id LIMIT ?`;
+  WHERE id > ? AND ${IS_EVENT} ORDER BY id LIMIT ?`;
 
 export const SAMPLES = `SELECT at, pages, queued, pages_per_second, loop_delay_ms FROM samples
-  ORDER BY at`;
+  WHERE ${IS_TIME} AND ${['pages', 'queued', 'pages_per_second', 'loop_delay_ms']
+    .map((column) => `${column} BETWEEN 0 AND 9e15`)
+    .join(' AND ')} ORDER BY at`;
 /** When agents joined, left or were removed; `agent` is null in some events of the agent itself. */
 export const EVENTS_OF_MEMBERS = `SELECT CAST(at AS INTEGER), kind, json_extract(detail, '$.agent'),
   json_extract(detail, '$.capacity') FROM event_rows
-  WHERE kind IN ('join', 'suspect', 'leave') ORDER BY id`;
+  WHERE kind IN ('join', 'suspect', 'leave') AND ${IS_EVENT} AND json_valid(detail) ORDER BY id`;
 /** The first and the last time of anything that is shown of the past. */
 export const TIMES = `SELECT CAST(min(at) AS INTEGER) AS first, CAST(max(at) AS INTEGER) AS last FROM
-  (SELECT at FROM sample_rows UNION ALL SELECT at FROM event_rows)`;
+  (SELECT at FROM sample_rows UNION ALL SELECT at FROM event_rows) WHERE ${IS_TIME}`;
 
 /** Filters and the place to continue at, as SQL with its parameters. */
 export class HostFilter {
-  readonly #where: string[] = ['1'];
+  /** The name of no host is longer. */
+  readonly #where: string[] = ["typeof(host) = 'text' AND octet_length(host) <= 1024"];
   readonly values: unknown[] = [];
 
   add(condition: string, ...values: unknown[]): void {
@@ -51,8 +61,11 @@ export class HostFilter {
   }
 }
 
+/** -1 for what is no number that JavaScript can tell from the next one; see `sortedNumber`. */
 function sortKey(sort: string): string {
-  return sort === 'host' ? 'host' : `coalesce(${sort}, -1)`;
+  if (sort === 'host') return 'host';
+  const beyond = Number.MAX_SAFE_INTEGER + 1;
+  return `coalesce(nullif(max(min(${sort}, ${beyond}), -1), ${beyond}), -1)`;
 }
 
 /** The columns of one host in a view; the last two parameters are the page. */

@@ -81,3 +81,11 @@ test('event stream: clients far behind take turns, and each poll reads little', 
   }
   assert.deepEqual(live(), []);
 });
+
+test('event stream: an event that cannot be made a text is left out', async (t) => {
+  const odd = { ...eventOf(2), detail: '{"host":{"toString":1}}' };
+  const { add, poll } = stageOf(t, [eventOf(1), odd, eventOf(3)]);
+  const sent = add('a1.0');
+  await poll();
+  assert.deepEqual(sent(), [1, 3]);
+});
