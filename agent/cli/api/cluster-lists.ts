@@ -103,8 +103,10 @@ export class ClusterLists {
     scope: Scope,
     client: Client,
   ): Promise<RowsPage> => {
-    const here = await this.#thread.call(client, 'urls', view, query, await this.#living());
-    if (here.rows.length > 0) return here;
+    const living = await this.#living();
+    const here = await this.#thread.call(client, 'urls', view, query, living);
+    const isLiving = (page: RowsPage) => living.includes(holderOf(page) ?? '');
+    if (isLiving(here)) return here;
     const { agents, problems } = await this.#elsewhere(scope);
     const { answers, problems: more } = await this.#each(
       client,
@@ -113,8 +115,15 @@ export class ClusterLists {
       `/${view}`,
       () => query,
     );
-    const [, owned] = answers.find(([, { rows }]) => rows.length > 0) ?? [];
-    return owned ?? none([...here.problems, ...problems, ...more]);
+    const theirs = answers.map(([, page]) => page);
+    const owned = theirs.find(isLiving);
+    if (owned) return owned;
+    // The host of an agent that no longer answers, and that nobody has taken over.
+    const left = [here, ...theirs].find((page) => holderOf(page) !== null) ?? here;
+    return {
+      ...left,
+      problems: [...new Set([...here.problems, ...left.problems, ...problems, ...more])],
+    };
   };
 
   readonly history = async (scope: Scope, client: Client) => {
@@ -233,6 +242,11 @@ export class ClusterLists {
 
 function unique(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((one) => [one.text, one])).values()];
+}
+
+/** The agent whose rows these are, also if the version there does not name it. */
+function holderOf({ holder, rows: [row] }: RowsPage): string | null {
+  return holder ?? (row ? String(row.agent) : null);
 }
 
 function none(problems: string[]): RowsPage {

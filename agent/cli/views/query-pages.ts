@@ -34,6 +34,10 @@ export const rowsPage = z.object({
   problems: z.array(z.string()).meta({
     description: 'A sentence for each agent whose state could not be read.',
   }),
+  holder: z.string().optional().meta({
+    description:
+      'Of the URLs of a host: the agent whose rows these are; absent: none has the host.',
+  }),
 });
 export type RowsPage = z.output<typeof rowsPage>;
 
@@ -210,7 +214,7 @@ export function urlsPage(
     if (!file) return { rows: [], next: null };
     const rows = files.of(file, () => rowsOf(file, columns, sql, host, limit + 1, passed));
     const next = rows.length > limit ? textOf([passed + limit, host]) : null;
-    return { rows: rows.slice(0, limit), next };
+    return { rows: rows.slice(0, limit), next, holder: file.agent };
   });
 }
 
@@ -268,7 +272,7 @@ class ReadFiles {
 
 function withFiles(
   { config, agent, open }: Source,
-  read: (files: ReadFiles) => Pick<RowsPage, 'rows' | 'next'>,
+  read: (files: ReadFiles) => Omit<RowsPage, 'problems'>,
 ): RowsPage {
   const { dataDir } = config.agent;
   const files = new ReadFiles();

@@ -7,6 +7,7 @@ import type { Client, ListThread } from '../../../../agent/cli/api/list-thread.t
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import type { RemoteClient } from '../../../../agent/cli/remote/remote-client.ts';
 import type { ClusterView, ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
+import type { RowsPage } from '../../../../agent/cli/views/query-pages.ts';
 import { agentStatus } from '../agent-status.ts';
 
 const config = {
@@ -15,21 +16,27 @@ const config = {
   monitor: { listen: null },
 } as unknown as ResolvedConfig;
 
+const NO_ROWS: RowsPage = { rows: [], next: null, problems: [] };
 const RESULTS = {
-  hosts: { rows: [], next: null, problems: [] },
-  urls: { rows: [], next: null, problems: [] },
+  hosts: NO_ROWS,
+  urls: NO_ROWS,
   history: { span: null, agents: [], changes: [], problems: [] },
 } as const;
 
-/** With no state on this machine, and without answers of other machines. */
-function listsOf(view: Pick<ClusterView, 'agents' | 'unreachable'>): ClusterLists {
-  const thread = { call: async (_: Client, name: keyof typeof RESULTS) => RESULTS[name] };
+/** With no state on this machine, and without answers of other machines, unless they are given. */
+function listsOf(
+  view: Pick<ClusterView, 'agents' | 'unreachable'>,
+  { urls = NO_ROWS, theirs = {} as Readonly<Record<string, RowsPage>> } = {},
+): ClusterLists {
+  const thread = {
+    call: async (_: Client, name: keyof typeof RESULTS) => ({ ...RESULTS, urls })[name],
+  };
   const watch = { now: async () => ({ view }) };
   return new ClusterLists(
     config,
     thread as unknown as ListThread,
     watch as unknown as ClusterWatch,
-    {} as RemoteClient,
+    { json: async ({ id }: { id: string }) => theirs[id] } as unknown as RemoteClient,
   );
 }
 
@@ -62,4 +69,36 @@ test('an agent that has left has handed over its rows', async () => {
     problems.filter((said) => said.includes('a2')),
     [],
   );
+});
+
+test('the URLs of a host are those of its present owner, whatever dead agents have kept', async () => {
+  const pageOf = (holder: string | null, ...urls: string[]): RowsPage => {
+    const rows = urls.map((url) => ({ agent: holder, url }));
+    return { rows, next: null, problems: [], ...(holder !== null && { holder }) };
+  };
+  const a2 = agentStatus({ id: 'a2', dashboard: 'http://127.0.0.1:9/' });
+  const a3 = agentStatus({ id: 'a3', dashboard: 'http://127.0.0.1:9/' });
+  const address = 'tcp://127.0.0.1:1';
+  const members = ['a2', 'a3'].map((id) => ({ id, address }) as never);
+  const view = { agents: [a2, a3].map((one) => ({ ...one, members })), unreachable: ['a1', 'a4'] };
+  const asked = async (urls: RowsPage, theirs: Readonly<Record<string, RowsPage>>) => {
+    const query = { host: 'h.test', limit: 10 };
+    const { rows, problems } = await listsOf(view, { urls, theirs }).urls(
+      'pages',
+      query,
+      'cluster',
+    );
+    return { urls: rows.map(({ url }) => url), isPart: problems.length > 0 };
+  };
+  const dead = pageOf('a1', 'old');
+  const none = pageOf(null);
+  const own = await asked(dead, { a2: pageOf('a4', 'older'), a3: pageOf('a3', 'new') });
+  assert.deepEqual(own, { urls: ['new'], isPart: false });
+  // All were fetched since.
+  assert.deepEqual(await asked(dead, { a2: pageOf('a2'), a3: none }), { urls: [], isPart: false });
+  assert.deepEqual(await asked(dead, { a2: none, a3: none }), { urls: ['old'], isPart: true });
+  assert.deepEqual((await asked(pageOf('a2', 'here'), {})).urls, ['here']);
+  // A version that does not name the holder.
+  const { holder: _, ...former } = pageOf('a2', 'new');
+  assert.deepEqual((await asked(dead, { a2: former, a3: none })).urls, ['new']);
 });
