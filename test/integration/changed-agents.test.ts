@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { stage } from './changed-agents-stage.ts';
 import { run, start } from './cli-process.ts';
 
-test('stop reaches an agent that only another config has', async (context) => {
+test('stop reaches an agent that only another config has, and no receipt needs it then', async (context) => {
   const { scratch, config, agents, setAgents, launch, inCluster } = await stage(context, false);
   const more = JSON.parse(fs.readFileSync(config, 'utf8'));
   more.agent.dataDir = 'elsewhere';
@@ -24,6 +24,10 @@ test('stop reaches an agent that only another config has', async (context) => {
   const completion = path.join(scratch.directory, 'elsewhere', 'complete.json');
   assert.equal(fs.existsSync(completion), false, 'to leave is not to complete');
   await inCluster('a1', 'a2');
+  setAgents(agents);
+  const receipt = await run('pause', config);
+  assert.deepEqual([receipt.code, receipt.stdout], [0, 'a1: applied\na2: applied\n']);
+  assert.doesNotMatch((await run('status', config)).stdout, /^pause .*a3/m);
   assert.equal((await run('stop', config)).code, 0);
   assert.equal((await launch.ended).code, 11);
 });

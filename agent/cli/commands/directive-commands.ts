@@ -33,6 +33,7 @@ import {
 } from '../common/load-config.ts';
 import { count, printResults, say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
+import { leftAgents } from '../state-files/query-members.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
 
 /** In place of an agent's identifier, and of a number. */
@@ -140,8 +141,8 @@ function patternOf(text: string): string | null {
 }
 
 /**
- * Exits with 0 if every agent of the config and every other member has the directive on disk, and
- * no other block holds.
+ * Exits with 0 if every agent of the config that has not left and every other member has the
+ * directive on disk, and no other block holds.
  */
 async function give(
   file: string,
@@ -169,6 +170,10 @@ async function give(
   const summary = answer.result as DirectiveSummary;
   const unreachable = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
   const all: Record<string, string> = { ...unreachable, ...summary.agents };
+  // An agent that has left needs no receipt: it gets the directives if it joins again.
+  const silent = Object.keys(all).filter((id) => all[id] === 'unreachable');
+  for (const id of silent.length > 0 ? leftAgents(loaded.config.agent.dataDir, silent) : [])
+    delete all[id];
   await printResults(Object.entries(all), flags.json);
   sayReceipt(loaded.config, all);
   const missing = Object.keys(all).filter((id) => all[id] !== 'applied');

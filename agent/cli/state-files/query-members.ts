@@ -4,7 +4,13 @@
 // in whichever file it is.
 
 import type { Config } from '../../../config/config.ts';
-import { isDamage, type StateFile } from '../common/query-files.ts';
+import {
+  foundAgents,
+  isDamage,
+  openStateFile,
+  type StateFile,
+  stateFileOf,
+} from '../common/query-files.ts';
 
 /** The last that a file says about an agent. */
 export interface Sighting {
@@ -93,6 +99,22 @@ function capacitiesOf(histories: readonly EventHistory[]): ReadonlyMap<string, n
     return capacity === undefined ? [] : [[agent, capacity] as const];
   });
   return new Map([...byAge.flatMap(({ capacities }) => [...capacities]), ...own]);
+}
+
+/** Those of the agents that have left and have not come back, according to all files here. */
+export function leftAgents(dataDir: string, ids: readonly string[]): string[] {
+  const latest = new Map<string, { readonly at: number; readonly kind: unknown }>();
+  for (const agent of foundAgents(dataDir)) {
+    const file = openStateFile(agent, stateFileOf(dataDir, agent));
+    if (typeof file === 'string') continue;
+    for (const [time, kind, text] of eventsOf(file)) {
+      if (!['join', 'leave', 'suspect'].includes(String(kind))) continue;
+      const [id, at] = [parsed(text).agent ?? agent, Number(time)];
+      if (at >= (latest.get(id)?.at ?? -Infinity)) latest.set(id, { at, kind });
+    }
+    file.close();
+  }
+  return ids.filter((id) => latest.get(id)?.kind === 'leave');
 }
 
 /** Goes through the events of a file in the order in which they were written. */

@@ -193,12 +193,17 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
     [...unreachable, ...unreadable, ...configured].filter((id) => !heard.has(id)),
   );
   const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id, 'en', numeric);
+  const left = leftOf({ agents, unreachable: [...silent] });
   return {
     agents: agents.toSorted(byId),
     unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
     ...(unreadable.length > 0 && { unreadable }),
     ...(groups.length > 1 && { groups }),
-    orders: listedDirectives(orders, [...heard, ...silent]),
+    // An agent that has left gets them if it joins again.
+    orders: listedDirectives(
+      orders,
+      [...heard, ...silent].filter((id) => !left.includes(id)),
+    ),
   };
 }
 
