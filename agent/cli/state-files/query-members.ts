@@ -152,6 +152,8 @@ export function historyOf(file: StateFile): EventHistory {
       end = 'complete';
       backups = detail.backups ?? null;
       if (detail.view) view = new Set(detail.view);
+    } else if (kind === 'order' && REOPENING.includes(detail.order ?? '')) {
+      if (end === 'complete') [end, backups] = [null, null];
     } else if (kind === 'leave' && mine) {
       end = 'left';
       view.delete(agent);
@@ -178,6 +180,9 @@ function note(
   }
 }
 
+/** Directives after which there may be URLs to fetch, although the crawl was complete. */
+const REOPENING = ['block', 'refresh'];
+
 /** Empty if the file is damaged; the reader of its other rows reports the damage. */
 function eventsOf(file: StateFile): unknown[][] {
   try {
@@ -190,6 +195,7 @@ function eventsOf(file: StateFile): unknown[][] {
 
 interface Detail {
   readonly agent?: string;
+  readonly order?: string;
   readonly view?: readonly string[];
   readonly capacity?: number;
   readonly backups?: number;
@@ -198,11 +204,12 @@ interface Detail {
 function parsed(text: unknown): Detail {
   try {
     const detail = JSON.parse(String(text)) as Record<keyof Detail, unknown>;
-    const { agent, view, capacity, backups } = detail;
+    const { agent, order, view, capacity, backups } = detail;
     return {
       ...(typeof backups === 'number' ? { backups } : {}),
       ...(typeof capacity === 'number' ? { capacity } : {}),
       ...(typeof agent === 'string' ? { agent } : {}),
+      ...(typeof order === 'string' ? { order } : {}),
       ...(Array.isArray(view) ? { view: view.map(String) } : {}),
     };
   } catch {

@@ -222,7 +222,10 @@ function save(
   const agents: string[] = [];
   for (const { agent, directory, directives } of opened) {
     try {
-      directives.saveDirective(directive, wallMs());
+      const at = wallMs();
+      directives.saveDirective(directive, at);
+      // With the end of a crawl as its last event, the file would tell that nothing is left to do.
+      directives.recordEvent(directive, at);
     } catch (error) {
       return { agents, failure: failureOf(error, directory) };
     }

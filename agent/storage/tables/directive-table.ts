@@ -21,6 +21,11 @@ export class DirectiveTable implements DirectiveStore {
     this.#s.save.run({ ...directive, at: Math.round(at) });
   }
 
+  /** The event that a running agent records when it applies the directive. */
+  recordEvent({ kind, host, value, by }: Directive, at: number): void {
+    this.#s.event.run(at, JSON.stringify({ order: kind, host, value, by }));
+  }
+
   dropDirective({ kind, host }: Pick<Directive, 'kind' | 'host'>): void {
     this.#s.drop.run(kind, host);
   }
@@ -34,6 +39,9 @@ function statements(db: Connection) {
     save: db.prepare<[Directive & { readonly at: number }]>(
       `INSERT OR REPLACE INTO order_rows (kind, host, value, number, agent, applied_at)
        VALUES ($kind, $host, $value, $n, $by, $at)`,
+    ),
+    event: db.prepare<[number, string]>(
+      "INSERT INTO event_rows (at, kind, detail) VALUES (?, 'order', ?)",
     ),
     drop: db.prepare<[string, string]>('DELETE FROM order_rows WHERE kind = ? AND host = ?'),
   };

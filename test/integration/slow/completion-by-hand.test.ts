@@ -97,6 +97,10 @@ test('an agent records completion before it releases its state, so --off is refu
 
   const off = await run('block', config, '*', '--off');
   assert.equal(off.code, 0, off.stderr);
+  // As long as the skipped URLs have not been queued again, nothing says that the crawl is complete.
+  assert.equal((await run('status', config)).code, 1);
+  const { complete, skipped } = JSON.parse((await run('audit', config, '--json')).stdout);
+  assert.deepEqual([complete, skipped], [false, { blocked: 1 }]);
   const again = await run('launch', config);
   assert.equal(again.code, 0, again.stderr);
   assert.doesNotMatch(again.stderr, /complete already/);

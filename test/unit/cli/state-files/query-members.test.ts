@@ -44,3 +44,17 @@ test('members: an agent that one did not meet again is one if others have it in 
   const b = fileOf('b', [1, 'join', joined('b', 'x')], [8, 'join', { agent: 'a' }]);
   assert.equal(viewOf(a, b, x), 'abx');
 });
+
+test('members: a crawl is not complete any more after a block has been taken back', () => {
+  const whole: readonly Event[] = [
+    [1, 'join', joined('a')],
+    [2, 'order', { order: 'block', host: '*', value: 1, by: 'a' }],
+    [3, 'complete', { view: ['a'], backups: 1 }],
+  ];
+  assert.equal(historyOf(fileOf('a', ...whole)).end, 'complete');
+  const off: Event = [4, 'order', { order: 'block', host: '*', value: null, by: 'a' }];
+  const { end, view, lastAt } = historyOf(fileOf('a', ...whole, off));
+  assert.deepEqual([end, [...view], lastAt], [null, ['a'], 4]);
+  const delay: Event = [4, 'order', { order: 'delay', host: '*', value: null, by: 'a' }];
+  assert.equal(historyOf(fileOf('a', ...whole, delay)).end, 'complete');
+});
