@@ -90,6 +90,20 @@ describe('HTTP server', { concurrency: 1 }, () => {
     await refusal(`${api}/hosts?after=x`, {}, 400, 'cursor-invalid');
     await refusal(`${api}/hosts?limit=0`, {}, 400, 'query-invalid');
     await refusal(`${api}/hosts?colour=red`, {}, 400, 'query-invalid');
+    const says = async (path: string, status: number, detail: RegExp, method = 'GET') => {
+      const { text, ...answer } = await ask(`${api}${path}`, { method });
+      assert.equal(answer.status, status, text);
+      assert.match(text, detail);
+    };
+    await says('/hosts?agent=a9', 404, /a9.*known: a1, a2/);
+    await says('/pages?host=no.test', 404, /no agent has the host/);
+    await says('/hosts?colour=red', 400, /colour.*known: agent, state/);
+    await says(
+      '/agents/a1/moves?capacity=x',
+      400,
+      /capacity: expected .*default.* or expected number/,
+    );
+    await says('/directives/9', 405, /withdraw it: POST/, 'DELETE');
     const host = String(whole.rows.find(({ pages_done }) => Number(pages_done) > 0)?.host);
     const pages = await json<Rows>(`${api}/pages?host=${host}`);
     assert.ok(pages.rows.length > 0 && pages.rows.every((row) => row.host === host));

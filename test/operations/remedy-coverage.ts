@@ -58,6 +58,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'its memory is full; raise maxmemory',
     by: ['test/contract/networks/redis-link.test.ts', 'a full memory fails what is written'],
   },
+  {
+    says: 'let monitor.tokens in the config name a file with lines such as',
+    by: ['test/integration/monitor-tokens.test.ts', 'an agent that other machines can reach'],
+  },
   ...[
     'start them too:',
     'agent/cli/state-files/left-out-text.ts:   ubiring launch',

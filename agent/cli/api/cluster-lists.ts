@@ -5,6 +5,8 @@ import { z } from 'zod';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
+import { API } from '../http/api-prefix.ts';
+import { HttpProblem } from '../http/http-problem.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
 import { leftOf } from '../status/status-command.ts';
@@ -30,6 +32,8 @@ import type { Client, ListThread } from './list-thread.ts';
 
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
+/** Agents that a message names. */
+const NAMED_MAX = 20;
 const MACHINE = { scope: 'machine' } as const;
 /** This process, which reads the events of each agent once for all clients. */
 const OWN: Client = { address: 'own', signal: new AbortController().signal };
@@ -80,6 +84,7 @@ export class ClusterLists {
 
   readonly hosts = async (query: HostsQuery, scope: Scope, client: Client): Promise<RowsPage> => {
     const living = await this.#living();
+    if (query.agent !== undefined) await this.#demandAgent(query.agent);
     const here = await this.#thread.call(client, 'hosts', query, living);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
@@ -120,10 +125,12 @@ export class ClusterLists {
     if (owned) return owned;
     // The host of an agent that no longer answers, and that nobody has taken over.
     const left = [here, ...theirs].find((page) => holderOf(page) !== null) ?? here;
-    return {
-      ...left,
-      problems: [...new Set([...here.problems, ...left.problems, ...problems, ...more])],
-    };
+    const said = [...new Set([...here.problems, ...left.problems, ...problems, ...more])];
+    if (scope === 'cluster' && holderOf(left) === null && said.length === 0) {
+      const detail = `no agent has the host ${JSON.stringify(query.host)}`;
+      throw new HttpProblem(404, 'host-unknown', detail, `GET ${API}/hosts lists the hosts`);
+    }
+    return { ...left, problems: said };
   };
 
   readonly history = async (scope: Scope, client: Client) => {
@@ -187,6 +194,7 @@ export class ClusterLists {
     client: Client,
   ): Promise<PlannedMoves> => {
     const { agents: all } = (await this.#watch.now()).view;
+    if (query.of !== undefined) await this.#demandAgent(query.of);
     const here = await this.#thread.call(client, 'moves', all, query);
     if (scope === 'machine') return here;
     const { agents } = await this.#elsewhere(scope);
@@ -198,6 +206,17 @@ export class ClusterLists {
     }));
     return mergedMoves(here, new Map(answers));
   };
+
+  /** @throws HttpProblem if no such agent is known */
+  async #demandAgent(id: string): Promise<void> {
+    const { agents, unreachable } = (await this.#watch.now()).view;
+    const members = agents.flatMap((one) => [one, ...one.members]).map((one) => one.id);
+    const known = new Set([...members, ...unreachable, ...foundAgents(this.#config.agent.dataDir)]);
+    if (known.has(id)) return;
+    const some = [...known].slice(0, NAMED_MAX).join(', ') || 'none';
+    const detail = `no agent is called ${JSON.stringify(id)}; known: ${some}`;
+    throw new HttpProblem(404, 'agent-unknown', detail, `GET ${API}/agents lists the agents`);
+  }
 
   async #living(): Promise<readonly string[]> {
     return (await this.#watch.now()).view.agents.map(({ id }) => id);

@@ -20,21 +20,22 @@ export interface Asker {
  * @throws HttpProblem if it has none
  */
 export function roleOf({ headers, remoteAddress }: Asker, tokens: Tokens): Role {
+  const remedy = tokens.size === 0 ? NO_TOKENS_REMEDY : TOKEN_REMEDY;
   const { authorization } = headers;
   if (authorization !== undefined) {
     const [, token] = /^Bearer +(\S+)$/i.exec(authorization) ?? [];
     const role = token === undefined ? null : tokens.roleOf(token);
     if (role !== null) return role;
-    throw new HttpProblem(401, 'token-unknown', 'the token is not known', TOKEN_REMEDY);
+    throw new HttpProblem(401, 'token-unknown', 'the token is not known', remedy);
   }
   if (!isLoopback(remoteAddress ?? '') || isForwarded(headers)) {
     const detail = 'a client on another machine needs a token';
-    throw new HttpProblem(401, 'token-missing', detail, TOKEN_REMEDY);
+    throw new HttpProblem(401, 'token-missing', detail, remedy);
   }
   if (!isNumberOrLocal(hostOf(headers.host))) {
     const detail = `the Host header ${JSON.stringify(headers.host ?? '')} is not a loopback address`;
-    const remedy = 'open the dashboard as http://127.0.0.1:PORT/, or send a token';
-    throw new HttpProblem(403, 'host-refused', detail, remedy);
+    const open = 'open the dashboard as http://127.0.0.1:PORT/, or send a token';
+    throw new HttpProblem(403, 'host-refused', detail, open);
   }
   const site = headers['sec-fetch-site'];
   if (site === 'cross-site' || site === 'same-site') {
@@ -47,6 +48,9 @@ export function roleOf({ headers, remoteAddress }: Asker, tokens: Tokens): Role 
 
 const TOKEN_REMEDY =
   'send "Authorization: Bearer TOKEN" with a token of the file that monitor.tokens names, or of MONITOR_TOKENS';
+const NO_TOKENS_REMEDY =
+  'let monitor.tokens in the config name a file with lines such as "steer TOKEN", start the agents ' +
+  'again, and send "Authorization: Bearer TOKEN"';
 
 /** A proxy on this machine forwards requests of others. */
 function isForwarded(headers: IncomingHttpHeaders): boolean {
@@ -71,12 +75,11 @@ function isNumberOrLocal(host: string): boolean {
 }
 
 /** @throws HttpProblem if the role does not suffice */
-export function demand(needed: Role, role: Role, { headers }: Asker): void {
+export function demand(needed: Role, role: Role, tokens: Tokens): void {
   if (ROLES.indexOf(role) >= ROLES.indexOf(needed)) return;
   const detail = `this needs the role ${needed}, and the request has the role ${role}`;
+  const own = 'use the dashboard, send "Origin: http://HOST:PORT" of this server, or ';
   const remedy =
-    headers.authorization === undefined
-      ? 'use the dashboard, send "Origin: http://HOST:PORT" of this server, or send a token'
-      : `send a token with the role ${needed}`;
+    tokens.size === 0 ? `${own}${NO_TOKENS_REMEDY}` : `send a token with the role ${needed}`;
   throw new HttpProblem(403, 'role-too-low', detail, remedy);
 }

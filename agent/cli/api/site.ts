@@ -116,9 +116,11 @@ export class Site {
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
     const found = routeOf(method, url.pathname);
     if (found && 'route' in found) {
-      demand(found.route.role, role, asker);
+      demand(found.route.role, role, this.#p.tokens);
       return this.#call(found, url, request, response);
     }
+    if (method === 'DELETE' && url.pathname.startsWith(`${API}/directives`))
+      throw notDeleted(response);
     if (found) throw notAllowed(found, response);
     if (method !== 'GET') throw unknownPath(url.pathname);
     await this.#special(url, request, response);
@@ -244,10 +246,24 @@ function checked(schema: z.ZodType, value: unknown, what: 'query' | 'body'): unk
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const remedy = `GET ${API}/openapi.json describes every request`;
-  const whys = parsed.error.issues.map(({ path, message }) => {
-    return `${path.join('.') || `the ${what}`}: ${message.replace(/^Invalid input: /, '')}`;
+  const whys = parsed.error.issues.map((issue) => {
+    return `${issue.path.join('.') || `the ${what}`}: ${whyOf(issue, schema)}`;
   });
   throw new HttpProblem(400, `${what}-invalid`, whys.join('; '), remedy);
+}
+
+/** What is allowed. zod says of a value that fits none of several schemas only that it is not valid. */
+function whyOf(issue: z.core.$ZodIssue, schema?: z.ZodType): string {
+  if (issue.code === 'invalid_union') {
+    const { options = [] } = issue as { readonly options?: readonly unknown[] };
+    if (options.length > 0)
+      return `expected one of ${options.map((one) => JSON.stringify(one)).join('|')}`;
+    return [...new Set(issue.errors.flat().map((one) => whyOf(one)))].join(' or ');
+  }
+  const known = schema && 'shape' in schema ? Object.keys(schema.shape as object) : [];
+  const more =
+    issue.code === 'unrecognized_keys' && known.length > 0 ? `; known: ${known.join(', ')}` : '';
+  return issue.message.replace(/^Invalid input: /, '') + more;
 }
 
 function problemOf(error: unknown): HttpProblem {
@@ -267,7 +283,15 @@ function problemOf(error: unknown): HttpProblem {
 function notAllowed(methods: readonly string[], response: ServerResponse): HttpProblem {
   response.setHeader('allow', methods.join(', '));
   const detail = `this path accepts ${methods.join(', ')}`;
-  return new HttpProblem(405, 'method-not-allowed', detail, `send ${methods[0]}`);
+  return new HttpProblem(405, 'method-not-allowed', detail, `send ${methods.join(' or ')}`);
+}
+
+function notDeleted(response: ServerResponse): HttpProblem {
+  response.setHeader('allow', 'GET, POST');
+  const remedy =
+    `withdraw it: POST ${API}/directives with the kind resume, unblock, undelay or undrain, or with ` +
+    'the value "default" for capacity and threads';
+  return new HttpProblem(405, 'method-not-allowed', 'a directive is not deleted', remedy);
 }
 
 function unknownPath(pathname: string): HttpProblem {

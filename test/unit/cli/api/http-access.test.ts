@@ -107,9 +107,16 @@ describe('with a token', () => {
 });
 
 it('a role includes the earlier ones', () => {
-  const asker = { headers: {}, remoteAddress: LOCAL };
-  demand('read', 'read', asker);
-  demand('steer', 'admin', asker);
-  assert.throws(() => demand('steer', 'read', asker), refused('role-too-low', 403));
-  assert.throws(() => demand('admin', 'steer', asker), refused('role-too-low', 403));
+  const { none } = Tokens;
+  demand('read', 'read', none);
+  demand('steer', 'admin', none);
+  assert.throws(() => demand('steer', 'read', none), refused('role-too-low', 403));
+  assert.throws(() => demand('admin', 'steer', none), refused('role-too-low', 403));
+});
+
+it('without tokens, the remedy says how to configure some', () => {
+  const saysHow = ({ document: { remedy } }: HttpProblem) =>
+    /monitor\.tokens .* "steer TOKEN"/.test(remedy);
+  assert.throws(() => demand('steer', 'read', Tokens.none), saysHow);
+  assert.throws(() => roleOf({ headers: {}, remoteAddress: AWAY }, Tokens.none), saysHow);
 });
