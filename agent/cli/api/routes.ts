@@ -60,7 +60,9 @@ function route<Q extends z.ZodType, B extends z.ZodType>(one: Route<Q, B>): Rout
 }
 
 const hostsQuery = z.strictObject({
-  agent: agentId.optional(),
+  agent: agentId.optional().meta({
+    description: 'Of an agent that does not answer: only the hosts that no other has taken over.',
+  }),
   state: z.enum(HOST_STATES).optional(),
   search: z.string().min(1).max(300).optional().meta({ description: 'Part of the host name.' }),
   sort: z.enum(HOST_SORTS).default('pages_queued'),
