@@ -87,6 +87,7 @@ test('the URLs of a host are those of its present owner, whatever dead agents ha
       'pages',
       query,
       'cluster',
+      CLIENT,
     );
     return { urls: rows.map(({ url }) => url), isPart: problems.length > 0 };
   };
