@@ -60,7 +60,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   {
     says: 'let monitor.tokens in the config name a file with lines such as',
-    by: ['test/integration/monitor-tokens.test.ts', 'an agent that other machines can reach'],
+    by: ['test/integration/http-api.test.ts', 'an agent serves what its config says'],
   },
   ...[
     'start them too:',
