@@ -325,10 +325,11 @@ class Agent implements RunningAgent {
   #explain(identity: Identity, form: RequestForm): Explanation {
     const { config, entry, state } = this.#p;
     const own = { agent: entry.id, userAgent: config.http.userAgent, read: readRowOf(state.db) };
-    const live = (host: string) => ({
-      open: this.#pipeline.openAt(host),
-      wait: this.#core.visits.waitOf(host) ?? null,
-    });
+    const live = (host: string) => {
+      const wait = this.#core.visits.waitOf(host) ?? null;
+      const networks = this.#networks?.waitOf(host, systemClock.now());
+      return { open: this.#pipeline.openAt(host), wait, ...(networks && { networks }) };
+    };
     return explanationOf({ ...own, identity, form, live });
   }
 

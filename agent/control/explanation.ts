@@ -2,6 +2,7 @@
 // and `explain`, if it reads the files itself, use this code, so that their results are the same.
 
 import { robotsParser } from '../composition/config-parts.ts';
+import type { NetworkWait } from '../core/crawl/networks-port.ts';
 import type { Wait } from '../core/protocol/visits-port.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
 import {
@@ -42,6 +43,8 @@ export interface Explanation extends Omit<StoredFacts, 'robots'> {
   readonly open: OpenRequest | null;
   /** Why the host waits; null if it does not. Only the file was read: the end of its back-off. */
   readonly wait: Wait | null;
+  /** What it waits for if `wait` names other networks. */
+  readonly networks?: NetworkWait;
 }
 
 /**
@@ -56,7 +59,7 @@ export function explanationOf(parts: {
   readonly read: ReadRow;
   readonly identity: Identity;
   readonly form: RequestForm;
-  readonly live?: (host: string) => Pick<Explanation, 'open' | 'wait'>;
+  readonly live?: (host: string) => Pick<Explanation, 'open' | 'wait' | 'networks'>;
 }): Explanation {
   const { agent, userAgent, read, identity, form, live } = parts;
   const { robots, ...facts } = storedFacts(read, identity);

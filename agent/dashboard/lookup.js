@@ -43,7 +43,7 @@ function UrlReport({ url }) {
   return html`<article class="card">
     <h3 class="url">${report.url}</h3>
     <dl>
-      <dt>State</dt><dd>${report.state ?? 'not known'}</dd>
+      <dt>State</dt><dd>${report.state === 'response' ? 'done' : (report.state ?? 'not known')}</dd>
       ${its?.fetchedAt && html`<dt>Answer</dt><dd>${[its.status ?? its.error, its.contentType, its.bytes !== null && bytes(its.bytes), duration(its.durationMs)].filter(Boolean).join(', ')}, ${dateTime(its.fetchedAt)}</dd>`}
       <dt>Owner</dt><dd>${report.owner ?? 'not known'}, then ${report.order.slice(1, 4).join(', ')}</dd>
       ${report.foundAt && html`<dt>Found</dt><dd>${dateTime(report.foundAt)}</dd>`}

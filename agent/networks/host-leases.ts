@@ -4,6 +4,7 @@
 // sent, so this agent's lease always ends before Redis gives the host to another network.
 
 import { elapsedMs, type Instant } from '../../failure-detector/instant.ts';
+import type { LeaseWait } from '../core/crawl/networks-port.ts';
 import { MinHeap } from '../frontier/schedule/min-heap.ts';
 import { Loop } from './loop.ts';
 import type { NetworkParts } from './network-settings.ts';
@@ -26,6 +27,9 @@ interface HostLeasesParts extends NetworkParts {
 interface Lease {
   readonly host: string;
   delayMs: number;
+  /** Since when it is asked for (mono), and the network that has it, as far as is known. */
+  sinceMs: number;
+  holder: string | null;
   /** When the command that granted it was sent, and its name; null: not granted. */
   held: { readonly from: Instant; readonly grant: string } | null;
   /** When the first request is allowed (mono). */
@@ -39,6 +43,7 @@ interface Lease {
 
 /** The leases at one home network. */
 interface Home {
+  readonly network: string;
   readonly pools: Pools;
   readonly loop: Loop;
   readonly leases: Map<string, Lease>;
@@ -82,7 +87,7 @@ export class HostLeases {
     for (const [network, pools] of parts.pools) {
       const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
       const empty = { leases: new Map(), due: new MinHeap<Lease>(), releases: [], arrived: [] };
-      const home: Home = { pools, loop, isAway: false, releaseAtMs: 0, ...empty };
+      const home: Home = { network, pools, loop, isAway: false, releaseAtMs: 0, ...empty };
       this.#homes.set(network, home);
     }
   }
@@ -93,7 +98,8 @@ export class HostLeases {
     const lease = home.leases.get(host);
     if (!lease) {
       const times = { readyAtMs: 0, coolAtMs: 0, askAtMs: 0, pauseMs: ASK_MIN_MS };
-      const asked: Lease = { host, delayMs, held: null, ...times };
+      const blank = { sinceMs: now.mono, holder: null, held: null };
+      const asked: Lease = { host, delayMs, ...blank, ...times };
       home.leases.set(host, asked);
       this.#askAt(home, asked, now.mono);
       home.loop.kick();
@@ -169,6 +175,17 @@ export class HostLeases {
       }
     }
     return at;
+  }
+
+  /** For `explain`. Null: the host has its lease, or has not asked for one. */
+  waitOf(host: string, now: Instant): LeaseWait | null {
+    const home = this.#homeByHost.get(host);
+    const lease = home?.leases.get(host);
+    if (!home || !lease) return null;
+    const { sinceMs, holder, readyAtMs } = lease;
+    if (this.#leftMs(lease, now) <= 0)
+      return { kind: 'lease', sinceMs, holder, home: home.network };
+    return now.mono < readyAtMs ? { kind: 'delay', untilMs: readyAtMs } : null;
   }
 
   /** For `status`. `lost`: leases that ended before they were renewed. */
@@ -250,7 +267,7 @@ export class HostLeases {
 
   #onGrant(
     home: Home,
-    { host, waitMs }: HostGrant,
+    { host, waitMs, holder }: HostGrant,
     from: Instant,
     grant: string,
     now: Instant,
@@ -259,8 +276,12 @@ export class HostLeases {
     if (!lease) return;
     const { leaseMs } = this.#p.settings;
     if (waitMs === null) {
-      if (lease.held) this.#lost++;
+      if (lease.held) {
+        this.#lost++;
+        lease.sinceMs = now.mono;
+      }
       lease.held = null;
+      lease.holder = holder ?? null;
       this.#askAt(home, lease, multipleAfter(now.mono, lease.pauseMs));
       lease.pauseMs = Math.min(leaseMs / ASK_SHARE, lease.pauseMs * 2);
       return;

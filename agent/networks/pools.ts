@@ -55,6 +55,8 @@ export interface HostGrant {
   readonly host: string;
   /** Milliseconds until the first request is allowed; null: another network has the lease. */
   readonly waitMs: number | null;
+  /** That network, or the one that gets the lease first; only for messages. */
+  readonly holder?: string;
 }
 
 export interface HostRelease {

@@ -114,6 +114,14 @@ export class Submitter {
     return this.#held.has(digestOf(identity, this.#p.sha256));
   }
 
+  /** Since when one of these URLs has waited for a verdict (mono); null: none waits. */
+  askingSince(isMeant: (identity: string) => boolean): number | null {
+    for (const { identities, madeAtMs } of this.#frames.values()) {
+      if (identities.some(isMeant)) return madeAtMs;
+    }
+    return [...this.#queue.values()].some(isMeant) ? this.#oldestAtMs : null;
+  }
+
   /** A verdict of the centre in this process. It comes from Redis, too, with the next look. */
   arrived(verdict: VerdictFrame): void {
     this.#arrived.push(verdict);

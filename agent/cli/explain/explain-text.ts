@@ -2,6 +2,8 @@
 // a table, and the referrers up to the seed.
 
 import type { Explanation } from '../../control/explanation.ts';
+import type { NetworkWait } from '../../core/crawl/networks-port.ts';
+import { assertNever } from '../../core/protocol/assert-never.ts';
 import { ASKING, CLAIMED_ELSEWHERE, COPIED } from '../../storage/encoding/network-places.ts';
 import { dateText, printable, renderTable } from '../common/output.ts';
 
@@ -94,6 +96,8 @@ function stateText(report: UrlReport, state: string): string {
     return `skipped: network ${reason.slice(ELSEWHERE.length)} has finished it`;
   }
   if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
+  // The term of the docs for what the rows call a response.
+  if (state === 'response') return 'done';
   if (state !== 'queued') return state;
   if (stored?.open?.kind === 'page' && stored.open.url === stored.url?.fetchUrl) {
     return `${queued}, being requested`;
@@ -131,14 +135,36 @@ const WAITS = {
   right: 'the fetch right',
   robots: 'the robots.txt of another host',
   permit: 'an address permit',
-  network: 'verdicts about its URLs, or for its lease',
+  network: 'other networks',
 };
 
-function waitText(wait: NonNullable<Explanation['wait']>, { networks }: UrlReport): string {
+function waitText(wait: NonNullable<Explanation['wait']>, report: UrlReport): string {
   if (wait.kind === 'time') return `until ${dateText(wait.untilMs)}: ${WAITS[wait.why]}`;
   const why = wait.kind === 'event' ? wait.why : wait.kind;
-  const home = why === 'network' && networks ? `, which the Redis of ${networks.home} grants` : '';
-  return `for ${WAITS[why]}${home}`;
+  const awaited = report.stored?.networks;
+  if (why === 'network' && awaited)
+    return [networkText(awaited, report), ...awaited.failures].join('; ');
+  return `for ${WAITS[why]}`;
+}
+
+function networkText(wait: NetworkWait, { networks }: UrlReport): string {
+  const others = networks?.others.join(', ') ?? 'other networks';
+  switch (wait.kind) {
+    case 'lease': {
+      const since = `for its lease since ${dateText(wait.sinceMs)}`;
+      const holder =
+        wait.holder === null ? 'who has it is not known' : `network ${wait.holder} has it`;
+      return `${since}: ${holder}; the Redis of ${wait.home} grants it`;
+    }
+    case 'delay':
+      return `until ${dateText(wait.untilMs)}: politeness delay after a visit of another network`;
+    case 'verdicts':
+      return `for the verdict of ${others} since ${dateText(wait.sinceMs)}`;
+    case 'claims':
+      return `for ${others}: its URLs are left to them, and not finished there`;
+    default:
+      return assertNever(wait);
+  }
 }
 
 function answer({ stored }: UrlReport): string {

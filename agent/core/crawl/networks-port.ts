@@ -45,6 +45,26 @@ export interface RedisFailure {
   readonly quietMs: number;
 }
 
+/** Times in Unix milliseconds. `holder`: the network that has the lease; null: it is not known. */
+export type LeaseWait =
+  | {
+      readonly kind: 'lease';
+      readonly sinceMs: number;
+      readonly holder: string | null;
+      /** The network whose Redis grants it. */
+      readonly home: string;
+    }
+  /** What is left of the delay after a request of another network. */
+  | { readonly kind: 'delay'; readonly untilMs: number };
+
+/** What a host waits for. `failures`: why a Redis that it depends on does not answer. */
+export type NetworkWait = { readonly failures: readonly string[] } & (
+  | LeaseWait
+  | { readonly kind: 'verdicts'; readonly sinceMs: number }
+  /** Other networks have claimed its URLs, and not finished them. */
+  | { readonly kind: 'claims' }
+);
+
 /** For `status`. The counts are since the start of the agent. */
 export interface NetworksStatus {
   readonly network: string;
@@ -101,6 +121,8 @@ export interface Networks extends SharedHosts {
   mayEnd(): boolean;
   /** The networks whose Redis does not answer this agent now. */
   failures(now: Instant): readonly RedisFailure[];
+  /** For a host that waits for other networks. */
+  waitOf(host: Host, now: Instant): NetworkWait;
   /** Whether an open request to the host may continue. */
   mayGoOn(host: Host, now: Instant): boolean;
 }

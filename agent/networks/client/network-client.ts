@@ -132,6 +132,15 @@ export class NetworkClient {
     );
   }
 
+  /** For `explain`. */
+  leaseWaitOf(host: string, now: Instant) {
+    return this.#leases.waitOf(host, now);
+  }
+
+  askingSince(isMeant: (identity: string) => boolean): number | null {
+    return this.#submitter.askingSince(isMeant);
+  }
+
   /** For `status`. */
   status(now: Instant) {
     return {

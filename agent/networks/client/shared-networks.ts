@@ -6,6 +6,7 @@ import type {
   Networks,
   NetworksCalls,
   NetworksStatus,
+  NetworkWait,
   RedisFailure,
   Verdict,
 } from '../../core/crawl/networks-port.ts';
@@ -170,6 +171,18 @@ export class SharedNetworks implements Networks {
       if (!this.#p.isConnected(network)) this.#failures.prolong(network, now);
     }
     return this.#failures.current(now);
+  }
+
+  waitOf(host: Host, now: Instant): NetworkWait {
+    const lease = this.#client.leaseWaitOf(host, now);
+    const failures = this.failures(now)
+      .filter(({ network }) => lease === null || (lease.kind === 'lease' && lease.home === network))
+      .map(({ message }) => message);
+    if (lease) return { ...lease, failures };
+    const sinceMs = this.#client.askingSince((url) => this.#p.hostOf(url) === host);
+    return sinceMs === null
+      ? { kind: 'claims', failures }
+      : { kind: 'verdicts', sinceMs, failures };
   }
 
   status(): NetworksStatus {

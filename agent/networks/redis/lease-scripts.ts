@@ -19,8 +19,9 @@ end
 
 /**
  * KEYS: lease and queue of each host. ARGV: network leaseMs ttl grant DELAYS. Returns for each host
- * the wait in ms, or -1. A network that has not asked for `leaseMs` loses its place in the queue. After a
- * lease that was not released, requests may have ended as late as the lease.
+ * the wait in ms, or the network that has the lease or gets it first. A network that has not asked
+ * for `leaseMs` loses its place in the queue. After a lease that was not released, requests may have
+ * ended as late as the lease.
  */
 export const acquire = script(
   'acquire',
@@ -30,8 +31,8 @@ for k = 1, #KEYS, 2 do
   local lease, queue = KEYS[k], KEYS[k + 1]
   local holder, ends, next, before = read(lease)
   local delay = tonumber(ARGV[5 + (k - 1) / 2])
-  local wait = -1
   local isHeld = holder and ends > now
+  local wait = holder
   if holder and not isHeld then
     next = math.max(next, ends + math.max(before, delay))
     redis.call('HDEL', lease, 'holder', 'until')
@@ -44,7 +45,7 @@ for k = 1, #KEYS, 2 do
       if other == network then break end
       local asked = tonumber(redis.call('HGET', lease, 'asked:' .. other) or 0) or 0
       if asked <= now and now - asked <= leaseMs then
-        isFirst = false
+        isFirst, wait = false, other
         break
       end
       redis.call('LREM', queue, 0, other)

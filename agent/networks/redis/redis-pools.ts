@@ -368,8 +368,11 @@ export class RedisPools implements Pools {
       const delays = part.map(({ delayMs }) => Math.max(0, Math.ceil(delayMs)));
       const args = [network, leaseMs, keyMs, grant, ...delays];
       const reply = await this.#run(leases.acquire, keys, args);
-      for (const [k, wait] of (reply as number[]).entries()) {
-        grants.push({ host: part[k]!.host, waitMs: wait < 0 ? null : wait });
+      for (const [k, wait] of (reply as (number | string)[]).entries()) {
+        const { host } = part[k]!;
+        grants.push(
+          typeof wait === 'number' ? { host, waitMs: wait } : { host, waitMs: null, holder: wait },
+        );
       }
     }
     return grants;

@@ -13,6 +13,8 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
   const newHost = () => `h${++hosts}.example.org`;
   const wait = async (network: string, host: string, leaseMs = hour, delayMs = 0) =>
     (await pools.acquire(network, [{ host, delayMs }], leaseMs, 'g'))[0]!.waitMs;
+  const holder = async (network: string, host: string) =>
+    (await pools.acquire(network, [{ host, delayMs: 0 }], hour, 'g'))[0]!.holder;
   const release = (network: string, host: string, delayMs = 0, grant = 'g') =>
     pools.releaseHosts(network, [{ host, delayMs, grant }]);
   const keyOf = (host: string) => `ubiring:{c/berlin}:lease:${host}`;
@@ -54,8 +56,9 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
     const host = newHost();
     await wait('berlin', host);
     for (const network of ['rome', 'paris', 'rome', 'oslo']) await wait(network, host);
+    assert.equal(await holder('oslo', host), 'berlin');
     await release('berlin', host);
-    assert.equal(await wait('oslo', host), null);
+    assert.equal(await holder('oslo', host), 'rome');
     assert.equal(await wait('paris', host), null);
     // Also the network that had it must wait now.
     assert.equal(await wait('berlin', host), null);
@@ -154,7 +157,9 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
     assert.equal(pools.link.commands - before, 3);
     assert.deepEqual(
       grants,
-      list.map((host, k) => ({ host, waitMs: k === 700 ? null : 0 })),
+      list.map((host, k) => {
+        return k === 700 ? { host, waitMs: null, holder: 'paris' } : { host, waitMs: 0 };
+      }),
     );
     await pools.releaseHosts(
       'berlin',

@@ -24,7 +24,9 @@ function subject(onTimeout: 'proceed' | 'wait' = 'wait') {
       log.asks.push({ hosts, grant });
       const { answer } = log;
       if (answer instanceof Error) throw answer;
-      return hosts.map(({ host }) => ({ host, waitMs: answer }));
+      return hosts.map(({ host }) => {
+        return { host, waitMs: answer, ...(answer === null && { holder: 'b' }) };
+      });
     },
     releaseHosts: async (_: string, hosts: readonly HostRelease[]) => {
       log.releases.push(...hosts);
@@ -197,6 +199,24 @@ describe('host leases', () => {
       log.asks.map(({ hosts }) => hosts.length),
       [3],
     );
+  });
+
+  it('tells since when a host waits for its lease, and which network has it', async () => {
+    const { leases, log, turn } = subject();
+    assert.equal(leases.waitOf('h', at(0)), null);
+    leases.enter('h', 100, at(5));
+    const lease = { kind: 'lease', sinceMs: 5, home: 'a' };
+    assert.deepEqual(leases.waitOf('h', at(6)), { ...lease, holder: null });
+    log.answer = null;
+    await turn(10);
+    assert.deepEqual(leases.waitOf('h', at(11)), { ...lease, holder: 'b' });
+    log.answer = 50;
+    await turn(300);
+    assert.deepEqual(leases.waitOf('h', at(301)), { kind: 'delay', untilMs: 350 });
+    assert.equal(leases.waitOf('h', at(350)), null);
+    log.answer = null;
+    await turn(2000);
+    assert.deepEqual(leases.waitOf('h', at(2001)), { ...lease, sinceMs: 2000, holder: 'b' });
   });
 
   it('the lease of a host that is handed over is not released', async () => {

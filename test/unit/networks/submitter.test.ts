@@ -99,6 +99,15 @@ describe('submitter', () => {
     assert.deepEqual([log.sends, log.frames.length, log.looks], [1, 1, 1]);
   });
 
+  it('tells since when URLs wait, in a frame or for one', async () => {
+    const { submitter, turn } = subject();
+    const since = (url: string) => submitter.askingSince((identity) => identity === url);
+    submitter.offer(['u', 'v', 'w'], at(5));
+    assert.deepEqual([since('v'), since('x')], [5, null]);
+    await turn(9);
+    assert.deepEqual([since('v'), since('w')], [9, 9]);
+  });
+
   it('a verdict of the centre in this process counts at once, and once', async () => {
     const { submitter, log, turn } = subject();
     submitter.offer(['x', 'y'], at(0));

@@ -6,6 +6,7 @@ import {
   explanationOf,
   readRowOf,
 } from '../../../../agent/control/explanation.ts';
+import type { NetworkWait } from '../../../../agent/core/crawl/networks-port.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { asForm } from '../../../../agent/url/crawl-url.ts';
@@ -82,13 +83,14 @@ test('explain: names the networks that a URL or its host waits for, or that have
   store.begin();
   store.enqueue('h.test', { url, depth: 0 }, null);
   store.commit(false);
+  let networks: NetworkWait = { kind: 'verdicts', sinceMs: 77_000, failures: [] };
   const lines = (foundAt: number | null) => {
-    const live = () => ({ open: null, wait: { kind: 'event', why: 'network' } as const });
+    const live = () => ({ open: null, wait: { kind: 'event', why: 'network' } as const, networks });
     const asked = { agent: 'a1', userAgent: 't/1', identity: url, form: asForm(url), live };
     const stored = explanationOf({ ...asked, read: readRowOf(db) });
-    const networks = { others: ['paris', 'rome'], home: 'rome' };
-    const report = reportOf(url, stored);
-    const text = explainText({ ...report, state: stored.url!.state, foundAt, networks });
+    const report = { ...reportOf(url, stored), state: stored.url!.state, foundAt };
+    const named = { others: ['paris', 'rome'], home: 'rome' };
+    const text = explainText({ ...report, networks: named });
     return ['state', 'host waits'].map(
       (name) => new RegExp(`^${name} +(.*)$`, 'm').exec(text)?.[1],
     );
@@ -98,8 +100,34 @@ test('explain: names the networks that a URL or its host waits for, or that have
     assert.ok(store.decide(url, { kind: 'elsewhere', network: 'paris', isFinal }));
     store.commit(false);
   };
-  const wait = 'for verdicts about its URLs, or for its lease, which the Redis of rome grants';
-  assert.deepEqual(lines(null), ['queued, waits for the verdict of paris, rome', wait]);
+  const at = '1970-01-01T00:01:17.000Z';
+  assert.deepEqual(lines(null), [
+    'queued, waits for the verdict of paris, rome',
+    `for the verdict of paris, rome since ${at}`,
+  ]);
+  const away = 'network rome: Redis at 127.0.0.1:1: ECONNREFUSED';
+  const waits = (wait: NetworkWait) => {
+    networks = wait;
+    return lines(null)[1];
+  };
+  const lease = { kind: 'lease', sinceMs: 77_000, holder: 'paris', home: 'rome' } as const;
+  const asked = `for its lease since ${at}: network`;
+  assert.equal(
+    waits({ ...lease, failures: [] }),
+    `${asked} paris has it; the Redis of rome grants it`,
+  );
+  assert.equal(
+    waits({ ...lease, holder: null, failures: [away] }),
+    `for its lease since ${at}: who has it is not known; the Redis of rome grants it; ${away}`,
+  );
+  assert.equal(
+    waits({ kind: 'delay', untilMs: 77_000, failures: [] }),
+    `until ${at}: politeness delay after a visit of another network`,
+  );
+  assert.equal(
+    waits({ kind: 'claims', failures: [] }),
+    'for paris, rome: its URLs are left to them, and not finished there',
+  );
   assert.equal(
     lines(77_000)[0],
     `queued, waits since 1970-01-01T00:01:17.000Z for the verdict of paris, rome`,
