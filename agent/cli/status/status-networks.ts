@@ -33,7 +33,9 @@ export function networksText(
   ].join('\n');
 }
 
-function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): string[] {
+function rowOf({ id, networks }: Shared): string[] {
+  const { submitter, leases, reporter, failures } = networks;
+  const isCutOff = failures.some(({ network }) => network === networks.network);
   const { verdicts, partial, elsewhere, latencyMs, urls } = submitter;
   return [
     id,
@@ -41,7 +43,7 @@ function rowOf({ id, networks: { submitter, leases, reporter } }: Shared): strin
     verdicts === 0 ? '-' : `${count(latencyMs / verdicts)} ms`,
     count(urls),
     `${count(leases.held)}/${count(leases.held + leases.waiting)}`,
-    reporter.isFilling ? 'filling' : count(reporter.unreported),
+    isCutOff ? 'no Redis' : reporter.isFilling ? 'filling' : count(reporter.unreported),
   ];
 }
 
@@ -61,15 +63,45 @@ function absentLines(shared: readonly Shared[]): string[] {
 
 /** The error of the agent to which the Redis of a network has not answered for the longest time. */
 function failureLines(shared: readonly Shared[]): string[] {
-  const all = shared.flatMap(({ id, networks }) => {
-    return networks.failures.map((failure) => ({ id, ...failure }));
+  const all = shared.flatMap(({ id, networks: { failures, network: own, onTimeout } }) => {
+    return failures.map((failure) => ({ id, own, onTimeout, ...failure }));
   });
   const byNetwork = Map.groupBy(all, ({ network }) => network);
-  return [...byNetwork.values()].map((failures) => {
-    const [{ message, forMs }] = failures.toSorted((a, b) => b.forMs - a.forMs) as [
-      (typeof all)[0],
-    ];
+  return [...byNetwork.values()].flatMap((failures) => {
+    const [{ message, forMs, network, own, onTimeout }] = failures.toSorted(
+      (a, b) => b.forMs - a.forMs,
+    ) as [(typeof all)[0]];
     const ids = failures.map(({ id }) => id).join(', ');
-    return printable(`${message} (for ${durationText(forMs)}: ${ids})`);
+    const { text, remedy } = failureParts(message);
+    const meanwhile = MEANWHILE[onTimeout ?? 'proceed'][network === own ? 'own' : 'other'];
+    return [
+      `${text} (for ${durationText(forMs)}: ${ids})`,
+      `  meanwhile: ${meanwhile}`,
+      `  remedy: ${remedy}`,
+    ].map(printable);
   });
+}
+
+/** What an agent does while a Redis does not answer, its own or that of another network. */
+const MEANWHILE = {
+  proceed: {
+    own:
+      'URLs are fetched without verdict, so other networks may fetch them, too; hosts whose ' +
+      'lease it grants wait for two leases, then are visited without; the crawl does not end',
+    other:
+      'URLs are decided without this network, which may fetch them, too; hosts whose lease it ' +
+      'grants wait for two leases, then are visited without',
+  },
+  wait: {
+    own: 'URLs wait for their verdict, and hosts for the leases that it grants; others are fetched',
+    other: 'URLs wait for its verdict, and hosts for the leases that it grants; others are fetched',
+  },
+} as const;
+
+const reconnect = 'look at that Redis and the way to it, or correct its URL in dedup.networks';
+
+/** The message of a failure names the remedy; an error of a connection alone has none. */
+export function failureParts(message: string): { readonly text: string; readonly remedy: string } {
+  const [text = '', ...remedy] = message.split('; ');
+  return { text, remedy: remedy.join('; ') || reconnect };
 }

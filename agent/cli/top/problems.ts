@@ -11,6 +11,7 @@ import {
   leftOf,
   unreadableText,
 } from '../status/status-command.ts';
+import { failureParts } from '../status/status-networks.ts';
 import type { Unreadable } from './unreadable-states.ts';
 
 export interface Problem {
@@ -241,16 +242,10 @@ function loadsOf({ agents }: ClusterStatus, { cluster }: ResolvedConfig): Proble
   }));
 }
 
-const reconnect = 'look at that Redis and the way to it, or correct its URL in dedup.networks';
-
-/** The message of a failure names the remedy. */
 function networksOf({ agents }: ClusterStatus): Problem[] {
   const messages = agents.flatMap(({ networks }) => networks?.failures ?? []);
   return [...new Set(messages.map(({ message }) => message))].map((message) => {
-    const [text = '', ...remedy] = message.split('; ');
-    // An error of a connection alone has no remedy.
-    const what = remedy.join('; ') || reconnect;
-    return { text, remedy: what, place: 'events?kind=network' };
+    return { ...failureParts(message), place: 'events?kind=network' };
   });
 }
 

@@ -102,6 +102,8 @@ export interface NetworksStatus {
   readonly awaited?: readonly string[];
   /** The networks whose Redis does not answer this agent now. */
   readonly failures: readonly RedisFailure[];
+  /** What happens then: `dedup.onTimeout`. */
+  readonly onTimeout: 'proceed' | 'wait';
 }
 
 export interface Networks extends SharedHosts {

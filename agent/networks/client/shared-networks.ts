@@ -188,6 +188,7 @@ export class SharedNetworks implements Networks {
   status(): NetworksStatus {
     const now = this.#now;
     const failures = this.failures(now);
-    return { network: this.network, ...this.#client.status(now), failures };
+    const { onTimeout } = this.#p.settings;
+    return { network: this.network, ...this.#client.status(now), failures, onTimeout };
   }
 }

@@ -10,6 +10,8 @@ const submitter = {
   ...{ urls: 432, errors: 0 },
 };
 const leases = { held: 12, waiting: 3, lost: 0, errors: 0 };
+const without =
+  'which may fetch them, too; hosts whose lease it grants wait for two leases, then are visited without';
 const failed = (network: string, forMs: number) => {
   return {
     network,
@@ -51,8 +53,29 @@ test('status: a Redis that does not answer is named once, with the longest failu
   assert.match(text, /centre: none of these agents/);
   assert.deepEqual(text.split('\n').slice(4), [
     'network paris: Redis at 127.0.0.1:6380: ECONNREFUSED (for 1 min 03 s: a1, a2)',
+    `  meanwhile: URLs are decided without this network, ${without}`,
+    '  remedy: look at that Redis and the way to it, or correct its URL in dedup.networks',
     'network rome: Redis at 127.0.0.1:6380: ECONNREFUSED (for 1 s: a1)',
+    `  meanwhile: URLs are decided without this network, ${without}`,
+    '  remedy: look at that Redis and the way to it, or correct its URL in dedup.networks',
   ]);
+});
+
+test('status: an agent without its own Redis says so, what it does meanwhile, and the remedy', () => {
+  const reporter = { unreported: 0, isFilling: true, errors: 9 };
+  const full = { ...failed('berlin', 5000), message: 'network berlin: full; raise maxmemory' };
+  const linesOf = (onTimeout: 'proceed' | 'wait') => {
+    const networks = networksStatus({ reporter, failures: [full], onTimeout });
+    return networksText([{ id: 'a1', networks }])!
+      .split('\n')
+      .slice(2);
+  };
+  const [row, ...lines] = linesOf('proceed');
+  assert.match(row!, /^a1 .* {2}no Redis$/);
+  assert.equal(lines[0], 'network berlin: full (for 5 s: a1)');
+  assert.match(lines[1]!, /^ {2}meanwhile: URLs are fetched without verdict, /);
+  assert.equal(lines[2], '  remedy: raise maxmemory');
+  assert.match(linesOf('wait')[2]!, /^ {2}meanwhile: URLs wait for their verdict, /);
 });
 
 test('status: a network without centre is named', () => {
