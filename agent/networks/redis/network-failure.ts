@@ -98,28 +98,41 @@ export function urlScheme(isTls: boolean, hasSentinels: boolean): UrlScheme {
   return { isTls, plain: `redis${end}`, tls: `rediss${end}` };
 }
 
+/**
+ * In which an error came: in the first attempts, in one after the server was connected to, or in an
+ * open connection. Only the first attempts leave it open whether the scheme of the URL is right, and
+ * only attempts have a TLS handshake.
+ */
+export type ConnectionPhase = 'first' | 'again' | 'open';
+
 /** @param error - of a socket, of TLS or of the client library */
 export function failureOfConnection(
   place: RedisPlace,
   error: unknown,
   scheme: UrlScheme,
+  phase: ConnectionPhase,
 ): NetworkFailure {
   if (error instanceof NetworkFailure) return error;
   const { code, message } = error as { code?: unknown; message?: unknown };
   const name = typeof code === 'string' ? code : '';
   const text = typeof message === 'string' ? message : String(error);
   const refuse = (cause: string) => new NetworkFailure(place, 'refused', cause);
-  if (/wrong.version.number|packet length too long|EPROTO/i.test(`${name} ${text}`)) {
+  const isHandshake = phase !== 'open';
+  if (
+    isHandshake &&
+    /wrong.version.number|packet length too long|EPROTO/i.test(`${name} ${text}`)
+  ) {
     return refuse(`it does not speak TLS; write ${scheme.plain} or enable TLS there`);
   }
   if (/^(CERT_|ERR_TLS_CERT|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH)/.test(name)) {
     const remedy = 'name its authority in NODE_EXTRA_CA_CERTS, and use the name of the certificate';
     return refuse(`its certificate is refused (${name}); ${remedy}`);
   }
-  if (/^ERR_SSL|^ERR_TLS/.test(name)) return refuse(`TLS fails (${name})`);
+  if (isHandshake && /^ERR_SSL|^ERR_TLS/.test(name)) return refuse(`TLS fails (${name})`);
   if (/RESP type/i.test(text)) return refuse('it is not a Redis server; check host and port');
-  if (/closed unexpectedly|ECONNRESET|EPIPE/.test(`${name} ${text}`)) {
-    const hint = scheme.isTls ? '' : `; if it requires TLS, write ${scheme.tls}`;
+  if (/closed unexpectedly|ECONNRESET|EPIPE|UNEXPECTED_EOF/.test(`${name} ${text}`)) {
+    const hint =
+      scheme.isTls || phase !== 'first' ? '' : `; if it requires TLS, write ${scheme.tls}`;
     return new NetworkFailure(place, 'unreachable', `the connection was closed${hint}`);
   }
   if (/Connection timeout/.test(text)) {

@@ -9,6 +9,7 @@ import { monotonicMs } from '../../runtime/clock.ts';
 import type { ClientLibrary, RedisConnection } from './client-library.ts';
 import { type ClusterNode, movedTo, nodesOf } from './cluster-nodes.ts';
 import {
+  type ConnectionPhase,
   failureOfConnection,
   failureOfReply,
   NetworkFailure,
@@ -105,7 +106,7 @@ export class RedisLink {
       } catch (error) {
         const moved = this.#movedTo(error);
         if (moved === null || hops === hopsMax || this.#isClosed) {
-          const failure = this.#failureOf(error);
+          const failure = this.#failureOf(error, this.#phase);
           this.#connectLater(failure);
           throw failure;
         }
@@ -134,7 +135,7 @@ export class RedisLink {
         const isClosed = this.#isReply(error) && error.message.startsWith('NOAUTH');
         const cause = 'it requires a password; Sentinels are asked without one, so remove it';
         const failure = isClosed && new NetworkFailure(this.#place, 'refused', cause);
-        whys.push((failure || this.#failureOf(error)).why);
+        whys.push((failure || this.#failureOf(error, this.#phase)).why);
       }
       if (this.#isClosed) break;
     }
@@ -163,7 +164,8 @@ export class RedisLink {
       died.catch(() => {});
       const opened = connection.connect();
       const { isTls, plain } = this.#scheme;
-      const hint = isTls ? `; if it does not speak TLS, write ${plain}` : '';
+      const hint =
+        isTls && this.#phase === 'first' ? `; if it does not speak TLS, write ${plain}` : '';
       const late = `no connection in time${hint}`;
       await this.#inTime(Promise.race([opened, died]), 'unreachable', late);
       return await act((args) => {
@@ -333,6 +335,11 @@ export class RedisLink {
     }, delayMs);
   }
 
+  /** Of an attempt. */
+  get #phase(): ConnectionPhase {
+    return this.#serverRun === '' ? 'first' : 'again';
+  }
+
   #isForgotten(error: unknown): boolean {
     return this.#isReply(error) && error.message.startsWith('NOSCRIPT');
   }
@@ -347,12 +354,12 @@ export class RedisLink {
     return node === null ? null : { ...this.#options.place, ...node };
   }
 
-  #failureOf(error: unknown): NetworkFailure {
+  #failureOf(error: unknown, phase: ConnectionPhase = 'open'): NetworkFailure {
     const { passwordVariable, password } = this.#options;
     if (this.#isReply(error)) {
       const text = password ? error.message.replaceAll(password, '***') : error.message;
       return failureOfReply(this.#place, text, passwordVariable);
     }
-    return failureOfConnection(this.#place, error, this.#scheme);
+    return failureOfConnection(this.#place, error, this.#scheme, phase);
   }
 }

@@ -53,10 +53,14 @@ describe('the connection to Redis', { skip: withoutRedis }, async () => {
     await pools.claim('t', entryOf('m', list));
     await pools.submit(frameOf('l', list));
     await pools.finish([list[0]!]);
+    const dying = failureOf(pools.link.call(['BLPOP', 'none', '0']));
     await server.stop('SIGKILL');
     await disconnected(pools);
     const failure = await failureOf(pools.marksOf(list));
     assert.equal(failure.code, 'unreachable');
+    // The server was connected to, so it is lost, and not one that wants TLS.
+    assert.match((await dying).message, /: the connection was closed$/);
+    assert.doesNotMatch(failure.message, /TLS/);
     assert.match(
       failure.message,
       new RegExp(`^network berlin: Redis at 127.0.0.1:${server.port}: `),
