@@ -71,7 +71,10 @@ const ASK_MIN_MS = 250;
 /** The longest interval, as a share of `leaseMs`: a place in the line lasts half of it. */
 const ASK_SHARE = 8;
 
-/** With `proceed`, hosts whose home's Redis has not answered for so many leases need none. */
+/**
+ * With `proceed`, hosts whose home's Redis has not answered for so many leases need none. After only
+ * one, a network whose last command still arrived while those of this agent failed has the host.
+ */
 const AWAY_LEASES = 2;
 
 export class HostLeases {
