@@ -53,6 +53,12 @@ test('passwords of networks are never shown', { skip: withoutRedis }, async (t) 
   assertCode(ended, 0);
   assertWhole(crawl, 0);
   said.push(ended.stdout, ended.stderr);
+  // A launch that Redis refuses deletes nothing, as if it were not fresh.
+  const state = join(crawl.scratch.directory, 'berlin/a1/state.sqlite');
+  const before = fs.statSync(state).ino;
+  const anew = await run(5, ['launch', file, '--fresh'], { DEDUP_PASSWORD_BERLIN: wrong });
+  assert.match(anew.stderr, /^network berlin: Redis at .*; set DEDUP_PASSWORD_BERLIN/);
+  assert.equal(fs.statSync(state).ino, before);
   for (const name of fs.readdirSync(join(crawl.scratch.directory, 'berlin'), { recursive: true })) {
     const path = join(crawl.scratch.directory, 'berlin', String(name));
     if (fs.statSync(path).isFile()) said.push(fs.readFileSync(path, 'latin1'));

@@ -93,6 +93,15 @@ function conflictOf({ fresh, refresh, repair, deleteArchives }: PlanFlags): stri
   return '--repair cannot be combined with --fresh or --refresh: give only one of them';
 }
 
+/** What the agents would exit with, but after `--fresh` has deleted their state. Null: nothing. */
+async function redisRefusal(config: Config): Promise<string | null> {
+  const { connectNetworks } = await import('../../composition/network-parts.ts');
+  const connected = await connectNetworks(config, caller().env);
+  if (!connected.ok) return connected.message;
+  connected.networks?.close();
+  return null;
+}
+
 /** @param unlock - called when the agents hold their own locks; may be called more than once */
 async function launchLocked(
   loaded: Config,
@@ -116,6 +125,11 @@ async function launchLocked(
   if (wrong !== null) {
     say(wrong);
     return 4;
+  }
+  const unwanted = flags.fresh ? await redisRefusal(loaded) : null;
+  if (unwanted !== null) {
+    say(unwanted);
+    return 5;
   }
   const fresh = flags.fresh ? judgeFresh(loaded, start, flags) : null;
   if (fresh !== null && 'code' in fresh) {
