@@ -46,8 +46,10 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     refused.stderr,
     /berlin runs with dedup.networks .*rome.*write the same in the confi/,
   );
+  const printed: string[] = [];
   for (const [k, { ended }] of launches.entries()) {
     const end = await ended;
+    printed.push(end.stdout);
     assertCode(end, 0);
     assert.match(end.stderr, RegExp(`, network ${Object.keys(networks)[k]}: 2 agents, state in `));
   }
@@ -79,6 +81,11 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
   for (const { waiting, unreported } of counts) assert.deepEqual([waiting, unreported], [0, 0]);
   const elsewhere = counts.reduce((sum, one) => sum + one.elsewhere, 0);
   assert.ok(elsewhere > 0, 'the networks have the same seed');
+  for (const [k, { elsewhere: urls }] of counts.entries()) {
+    const other = Object.keys(networks)[1 - k];
+    const left = `\n${urls} URLs? (is|are) left to other networks: ${other} ${urls}\n`;
+    if (urls > 0) assert.match(printed[k]!, RegExp(left));
+  }
   const audited = await start(['audit', ...files, '--json']).ended;
   assertCode(audited, 0);
   const { all, networks: each } = JSON.parse(audited.stdout) as NetworksAudit;

@@ -3,7 +3,7 @@
 
 import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
-import { bytesText, count, durationText, renderTable } from '../common/output.ts';
+import { bytesText, count, durationText, printable, renderTable } from '../common/output.ts';
 import { type AgentTotals, type CrawlTotals, crawlTotals } from '../state-files/query-totals.ts';
 import { type AgentExit, exitText } from './agent-exits.ts';
 import type { AgentProcess } from './agent-process.ts';
@@ -22,7 +22,7 @@ export function launchSummary(
   } catch (error) {
     return `cannot read the totals from the state files: ${messageOf(error)}\n`;
   }
-  const { agents: totals, missing } = found;
+  const { agents: totals, missing, elsewhere } = found;
   const ends = new Map(agents.map(({ id, exit }) => [id, exit]));
   // Agents that were started without this launch are listed by their state files only.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
@@ -52,7 +52,8 @@ export function launchSummary(
     sum(({ serverErrors }) => serverErrors),
   );
   const absent = missingText(missing, config);
-  return `\n${table}\n\n${absent}${trouble}${blockedText(totals, config)}`;
+  const rest = `${elsewhereText(elsewhere)}${blockedText(totals, config)}`;
+  return `\n${table}\n\n${absent}${trouble}${rest}`;
 }
 
 /** Names members without a state file in this data directory; '' if there are none. */
@@ -60,6 +61,15 @@ function missingText(missing: readonly string[], { agent }: ResolvedConfig): str
   if (missing.length === 0) return '';
   const why = `no readable state in ${agent.dataDir}; its pages are not counted here`;
   return `${missing.map((id) => `${id}: ${why}\n`).join('')}\n`;
+}
+
+/** The URLs that other networks have; '' if there are none. */
+function elsewhereText(elsewhere: CrawlTotals['elsewhere']): string {
+  if (elsewhere.length === 0) return '';
+  const all = elsewhere.reduce((sum, { urls }) => sum + urls, 0);
+  const each = elsewhere.map(({ network, urls }) => `${printable(network)} ${count(urls)}`);
+  const what = `${count(all)} ${all === 1 ? 'URL is' : 'URLs are'} left to other networks`;
+  return `${what}: ${each.join(', ')}\n\n`;
 }
 
 /** Why URLs in scope were skipped as blocked; '' if there are none. */

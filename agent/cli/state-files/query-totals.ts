@@ -33,6 +33,8 @@ export interface CrawlTotals {
   readonly agents: readonly AgentTotals[];
   /** Members without such a state, which are not counted. */
   readonly missing: readonly string[];
+  /** The URLs that are left to other networks. */
+  readonly elsewhere: readonly { readonly network: string; readonly urls: number }[];
 }
 
 export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): CrawlTotals {
@@ -62,6 +64,14 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
          WHERE reason = 'blocked' GROUP BY agent`,
       )
       .all();
+    const elsewhere = db
+      .prepare<[], CrawlTotals['elsewhere'][number]>(
+        `SELECT network, count(*) AS urls FROM (
+            SELECT network FROM skipped WHERE reason = 'elsewhere'
+            UNION ALL SELECT network FROM frontier WHERE state = 'elsewhere')
+          GROUP BY network ORDER BY urls DESC, network`,
+      )
+      .all();
     const agents = files.flatMap((file, k) => {
       const { agent } = file;
       // A former member that ended as complete did so in an earlier round or before the crawl
@@ -77,7 +87,7 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
       return [{ ...found, blocked: 0, blockedHost: null, ...skipped, hosts: held, end }];
     });
     const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
-    return { agents, missing };
+    return { agents, missing, elsewhere };
   } finally {
     db.close();
     views.close();

@@ -22,7 +22,8 @@ let closing: (() => void)[];
 function running(agent: string) {
   const opened = openState({ directory: path.join(dataDir, agent), crawl: 'c', agent });
   assert.ok(opened.ok);
-  const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 100 });
+  const options = { durability: 'process', hostDelayMs: 100, isShared: true } as const;
+  const store = new SqliteStore(opened.db, options);
   closing.push(() => {
     store.close();
     opened.unlock();
@@ -250,6 +251,19 @@ describe('query over files', () => {
     assert.deepEqual(ends(), [null, 'left', null]);
     event(member, 9, 'complete', { view: ['a3'] });
     assert.deepEqual(ends(), [null, 'left', 'complete']);
+  });
+
+  test('counts the URLs that other networks have claimed or finished', () => {
+    const { store } = running('a1');
+    store.begin();
+    const urls = ['/a', '/b', '/c', '/d'].map((at) => `http://h.test${at}`);
+    for (const url of urls) store.enqueue('h.test', { url, depth: 0 }, null);
+    for (const [k, network] of ['rome', 'paris', 'paris'].entries()) {
+      store.decide(urls[k]!, { kind: 'elsewhere', network, isFinal: k > 1 });
+    }
+    store.commit(false);
+    const paris = { network: 'paris', urls: 2 };
+    assert.deepEqual(crawlTotals(dataDir, config).elsewhere, [paris, { network: 'rome', urls: 1 }]);
   });
 
   test('omits the totals of an agent that was no member, and names a member without state', () => {
