@@ -86,6 +86,7 @@ export async function connectNetworks(
       sha256: (text) => hash('sha256', text, 'buffer'),
       decide: (identity, verdict) => store.decide(identity, verdict),
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
+      warningOf: (other) => pools.get(other)?.link.warning ?? null,
       isConnected: (other) => pools.get(other)?.link.failure === null,
     });
   return { ok: true, networks: { build, close } };

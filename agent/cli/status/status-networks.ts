@@ -30,6 +30,7 @@ export function networksText(
     ...awaitedLines(shared),
     ...absentLines(shared),
     ...failureLines(shared),
+    ...new Set(shared.flatMap(({ networks: { warnings = [] } }) => warnings.map(printable))),
   ].join('\n');
 }
 

@@ -243,8 +243,10 @@ function loadsOf({ agents }: ClusterStatus, { cluster }: ResolvedConfig): Proble
 }
 
 function networksOf({ agents }: ClusterStatus): Problem[] {
-  const messages = agents.flatMap(({ networks }) => networks?.failures ?? []);
-  return [...new Set(messages.map(({ message }) => message))].map((message) => {
+  const messages = agents.flatMap(({ networks: { failures = [], warnings = [] } = {} }) => {
+    return [...failures.map(({ message }) => message), ...warnings];
+  });
+  return [...new Set(messages)].map((message) => {
     return { ...failureParts(message), place: 'events?kind=network' };
   });
 }

@@ -102,7 +102,9 @@ export interface NetworksStatus {
   readonly awaited?: readonly string[];
   /** The networks whose Redis does not answer this agent now. */
   readonly failures: readonly RedisFailure[];
-  /** What happens then: `dedup.onTimeout`. */
+  /** What has become wrong with the settings of a Redis that answers, with the remedy. */
+  readonly warnings: readonly string[];
+  /** What happens if one does not answer: `dedup.onTimeout`. */
   readonly onTimeout: 'proceed' | 'wait';
 }
 

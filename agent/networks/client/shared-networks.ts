@@ -42,6 +42,8 @@ export interface SharedNetworksParts extends NetworkParts {
   readonly hostOf: (identity: string) => Host | null;
   /** There is a connection to the Redis of the network. */
   readonly isConnected: (network: string) => boolean;
+  /** What has become wrong with the settings of the network's Redis; null: nothing. */
+  readonly warningOf: (network: string) => Error | null;
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
 }
 
@@ -58,6 +60,8 @@ export class SharedNetworks implements Networks {
   readonly #failures: RedisFailures;
   #calls: NetworksCalls | null = null;
   #isCentreWanted = false;
+  /** By network, the warning that was logged. */
+  readonly #warned = new Map<string, Error>();
   #now: Instant = { mono: 0, wall: 0 };
   /** Hosts that asked for a lease, with the time since which they have had no work. */
   readonly #entered = new Map<Host, number | null>();
@@ -125,6 +129,7 @@ export class SharedNetworks implements Networks {
 
   pump(now: Instant, isCentre: boolean): void {
     this.#now = now;
+    this.#warn();
     this.#isCentreWanted = isCentre;
     this.#passNews(now);
     while (this.#later.firstKey <= now.mono) this.#calls?.wake(this.#later.pop()!);
@@ -132,6 +137,17 @@ export class SharedNetworks implements Networks {
     this.#client.pump(now);
     for (const host of this.#decided) this.#calls?.wake(host);
     this.#decided.clear();
+  }
+
+  #warn(): void {
+    for (const network of this.#p.settings.networks) {
+      const warning = this.#p.warningOf(network);
+      if (warning === null) this.#warned.delete(network);
+      else {
+        if (this.#warned.get(network)?.message !== warning.message) this.#p.onError(warning);
+        this.#warned.set(network, warning);
+      }
+    }
   }
 
   #passNews(now: Instant): void {
@@ -189,6 +205,7 @@ export class SharedNetworks implements Networks {
     const now = this.#now;
     const failures = this.failures(now);
     const { onTimeout } = this.#p.settings;
-    return { network: this.network, ...this.#client.status(now), failures, onTimeout };
+    const warnings = [...this.#warned].map(([, { message }]) => message);
+    return { network: this.network, ...this.#client.status(now), failures, warnings, onTimeout };
   }
 }

@@ -18,7 +18,7 @@ import {
   urlScheme,
 } from './network-failure.ts';
 import type { Script } from './pool-scripts.ts';
-import { checkServer } from './server-check.ts';
+import { checkServer, evictionIn } from './server-check.ts';
 
 export interface LinkOptions {
   readonly place: RedisPlace;
@@ -33,6 +33,8 @@ export interface LinkOptions {
   readonly database: number;
   /** For the connection and for each command. */
   readonly timeoutMs: number;
+  /** How often an open connection is asked whether the server deletes keys now. */
+  readonly recheckMs: number;
   /** The command that begins to use a server process, by its run id. A cluster names its node. */
   readonly enter: (run: string) => readonly string[];
 }
@@ -59,6 +61,8 @@ export class RedisLink {
   readonly #scheme: UrlScheme;
   #failures = 0;
   #retry: NodeJS.Timeout | null = null;
+  #recheck: NodeJS.Timeout | null = null;
+  #warning: NetworkFailure | null = null;
   #isClosed = false;
   #serverRun = '';
   #answeredAt = 0;
@@ -76,6 +80,11 @@ export class RedisLink {
   /** Why there is no connection now; null if there is one. */
   get failure(): NetworkFailure | null {
     return this.#failure;
+  }
+
+  /** The server works, but its settings have become wrong; null: they have not. */
+  get warning(): NetworkFailure | null {
+    return this.#warning;
   }
 
   /** The run id of the server process that the last connection was opened to. */
@@ -197,6 +206,23 @@ export class RedisLink {
     this.#connection = connection;
     this.#failure = null;
     this.#failures = 0;
+    this.#recheckLater(connection);
+  }
+
+  /**
+   * A running crawl goes on: a server whose memory is not full deletes nothing. A new connection to
+   * it would be refused.
+   */
+  #recheckLater(connection: RedisConnection): void {
+    const recheck = async () => {
+      const info = await this.#send(['INFO', 'memory']);
+      this.#warning = evictionIn(this.#place, info);
+    };
+    this.#recheck = setTimeout(async () => {
+      // Other commands fail in the same way, and tell of it.
+      await recheck().catch(() => {});
+      if (this.#connection === connection) this.#recheckLater(connection);
+    }, this.#options.recheckMs).unref();
   }
 
   /** @throws a NetworkFailure */
@@ -318,6 +344,8 @@ export class RedisLink {
   ): void {
     if (this.#connection !== connection) return;
     this.#connection = null;
+    this.#warning = null;
+    if (this.#recheck !== null) clearTimeout(this.#recheck);
     connection.destroy();
     this.#connectLater(failure, moved);
   }

@@ -45,6 +45,8 @@ export interface PoolsOptions {
   readonly settings?: string;
   /** Where the password is. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** How often the settings of the server are looked at again. */
+  readonly recheckMs?: number;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -54,6 +56,8 @@ const unusedMsMax = 14 * dayMs;
 const filledMsMax = 13 * dayMs;
 /** How often use prolongs the life of all keys: seldom enough to cost nothing. */
 const touchMs = dayMs / 24;
+/** A person who changes a setting sees the warning soon, at the cost of a command a minute. */
+const recheckMsUsual = 60_000;
 const leaseKeyMsMin = dayMs;
 /** Frames that wait in a stream. Agents send those that are lost again. */
 const streamLengthMax = 10_000;
@@ -93,6 +97,7 @@ export async function openPools(
       passwordVariable: variable,
       database,
       timeoutMs,
+      recheckMs: options.recheckMs ?? recheckMsUsual,
       enter,
     },
     library,

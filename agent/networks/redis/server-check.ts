@@ -43,12 +43,18 @@ export function checkServer(place: RedisPlace, info: unknown, isNamed = false): 
       );
     throw refuse('it is a read-only replica; use the address of its master');
   }
-  const policy = fields.get('maxmemory_policy');
-  if (policy !== undefined && policy !== 'noeviction') {
-    const remedy = 'set maxmemory-policy to noeviction there';
-    throw refuse(`its maxmemory-policy ${policy} deletes keys when memory is full; ${remedy}`);
-  }
+  const evicting = evictionIn(place, info);
+  if (evicting !== null) throw evicting;
   return { run: fields.get('run_id') ?? '', isCluster };
+}
+
+/** That the server deletes keys when memory is full, with the remedy; null: it does not. */
+export function evictionIn(place: RedisPlace, info: unknown): NetworkFailure | null {
+  const policy = typeof info === 'string' ? fieldsOf(info).get('maxmemory_policy') : undefined;
+  if (policy === undefined || policy === 'noeviction') return null;
+  const remedy = 'set maxmemory-policy to noeviction there';
+  const cause = `its maxmemory-policy ${policy} deletes keys when memory is full; ${remedy}`;
+  return new NetworkFailure(place, 'refused', cause);
 }
 
 function fieldsOf(info: string): Map<string, string> {

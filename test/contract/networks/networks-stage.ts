@@ -53,6 +53,7 @@ export interface PoolsChoice {
   readonly crawl?: string;
   readonly settings?: string;
   readonly timeoutMs?: number;
+  readonly recheckMs?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
 

@@ -5,6 +5,8 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
+
+import { setTimeout as pause } from 'node:timers/promises';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
@@ -15,6 +17,7 @@ import {
   digests,
   failureOf,
   frameOf,
+  lookMs,
   opened,
   type PoolsChoice,
   verdictOf,
@@ -244,6 +247,19 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
       await refusal({ url: server.url(99) }),
       /database number of its URL does not exist/,
     );
+  });
+
+  test('a server that begins to evict keys is warned of', async () => {
+    const server = await RedisProcess.start();
+    const pools = await connected({ url: server.url(), recheckMs: 10 });
+    const set = (policy: string) => pools.link.call(['CONFIG', 'SET', 'maxmemory-policy', policy]);
+    await set('allkeys-lru');
+    while (pools.link.warning === null) await pause(lookMs);
+    const { message } = pools.link.warning;
+    assert.match(message, /allkeys-lru deletes keys.*set maxmemory-policy to noeviction there/);
+    assert.equal(pools.link.failure, null);
+    await set('noeviction');
+    while (pools.link.warning !== null) await pause(lookMs);
   });
 
   test('TLS is used once its authority is named', async () => {

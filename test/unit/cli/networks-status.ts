@@ -13,6 +13,7 @@ export function networksStatus(part: Partial<NetworksStatus>): NetworksStatus {
     leases: { held: 0, waiting: 0, lost: 0, errors: 0 },
     awaited: [],
     failures: [],
+    warnings: [],
     onTimeout: 'proceed',
     ...part,
   };

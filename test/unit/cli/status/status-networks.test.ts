@@ -78,6 +78,12 @@ test('status: an agent without its own Redis says so, what it does meanwhile, an
   assert.match(linesOf('wait')[2]!, /^ {2}meanwhile: URLs wait for their verdict, /);
 });
 
+test('status: what has become wrong with the settings of a Redis is named once', () => {
+  const networks = networksStatus({ warnings: ['network rome: evicts'] });
+  const text = networksText(['a1', 'a2'].map((id) => ({ id, networks })))!;
+  assert.deepEqual(text.split('\n').slice(4), ['network rome: evicts']);
+});
+
 test('status: a network without centre is named', () => {
   const a1 = networksStatus({ centre: {}, absent: [{ network: 'paris', forMs: 63_000 }] });
   const text = networksText([{ id: 'a1', networks: a1 }])!;

@@ -82,6 +82,8 @@ test('problems: reasons of agents that wait, of networks and of robots.txt, with
   const failure = { network: 'paris', message: 'paris: full; raise maxmemory', forMs: 1 };
   const networks = networksStatus({ failures: [failure] as never });
   assert.deepEqual(problems([{ networks }, { networks }, {}]), ['paris: full -> raise maxmemory']);
+  const warned = networksStatus({ warnings: ['rome: evicts; set noeviction'] });
+  assert.deepEqual(problems([{ networks: warned }, {}]), ['rome: evicts -> set noeviction']);
   const away = networksStatus({ failures: [{ ...failure, message: 'ECONNREFUSED' }] as never });
   assert.deepEqual(problems([{ networks: away }, {}]), [
     'ECONNREFUSED -> look at that Redis and the way to it, or correct its URL in dedup.networks',

@@ -20,6 +20,7 @@ async function recorded(answer: unknown) {
       passwordVariable: '',
       database: 0,
       timeoutMs: 10_000,
+      recheckMs: 1000,
       enter: () => ['INFO'],
     },
     {
