@@ -8,6 +8,7 @@ import { sharedSettingsOf } from '../../config/fingerprint.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
 import type { SharedNetworks } from '../networks/client/shared-networks.ts';
 import type { NetworkFailure } from '../networks/redis/network-failure.ts';
+import { turnSlice } from '../runtime/timed-slice.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { splitIdentity } from '../url/url-key.ts';
 import { seedsOf } from './config-parts.ts';
@@ -84,6 +85,7 @@ export async function connectNetworks(
         else log.warn({ err: error }, 'sharing the crawl with other networks failed');
       },
       sha256: (text) => hash('sha256', text, 'buffer'),
+      slice: turnSlice(),
       decide: (identity, verdict) => store.decide(identity, verdict),
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
       warningOf: (other) => pools.get(other)?.link.warning ?? null,

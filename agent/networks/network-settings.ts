@@ -24,6 +24,8 @@ export interface NetworkParts {
   readonly token: string;
   readonly pools: ReadonlyMap<string, Pools>;
   readonly sha256: Sha256;
+  /** Whether this turn has time for more. Without it, a turn does all that there is. */
+  readonly slice?: { begin(): void; mayGoOn(): boolean };
   /** A call to Redis has ended: `pump` is to be called. */
   readonly wake: () => void;
   /** A call to Redis has failed. It is repeated. */

@@ -41,6 +41,8 @@ interface ReporterParts extends NetworkParts {
 
 /** Reports wait this long for others to share a command. */
 const LINGER_MS = 3000;
+/** Reports of one command, so that no turn is long: Redis would get more in several anyway. */
+const COMMAND_MAX = 1000;
 /** Reports in memory, in batches. The store has the others. */
 const BATCHES_MAX = 4;
 const DOUBTED_MAX = 100;
@@ -125,6 +127,10 @@ export class Reporter {
     return isOld || length >= this.#p.settings.batch || this.#p.store.isIdle();
   }
 
+  get #commandMax(): number {
+    return Math.min(COMMAND_MAX, this.#p.settings.batch);
+  }
+
   /** Releases the claims of this agent that are not right. */
   #examine(now: Instant): void {
     for (const identity of this.#doubted) {
@@ -165,12 +171,12 @@ export class Reporter {
   }
 
   async #send(): Promise<void> {
-    const { batch } = this.#p.settings;
-    const inMemory = this.#reports.splice(0, batch);
+    const max = this.#commandMax;
+    const inMemory = this.#reports.splice(0, max);
     let reports = inMemory;
     if (reports.length === 0) {
-      reports = [...this.#p.store.unreported(batch)];
-      this.#storeHasMore = reports.length >= batch;
+      reports = [...this.#p.store.unreported(max)];
+      this.#storeHasMore = reports.length >= max;
     }
     this.#inHand = reports.length;
     try {
@@ -196,7 +202,7 @@ export class Reporter {
     // If Redis loses the pools again meanwhile, it loses the mark of the beginning, too.
     const begun = `${this.#p.agent} begun`;
     if (from === null) await this.#own.addFilled(begun);
-    const { finished, queued, next } = this.#p.store.fill(from, this.#p.settings.batch);
+    const { finished, queued, next } = this.#p.store.fill(from, this.#commandMax);
     const digests = (identities: readonly string[]) =>
       identities.map((identity) => digestOf(identity, this.#p.sha256));
     if (queued.length > 0) await this.#own.hold(digests(queued));

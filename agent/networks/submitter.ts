@@ -75,6 +75,8 @@ export class Submitter {
   #cursor = '0';
   /** Verdicts that wait for the next pump. */
   readonly #arrived: VerdictFrame[] = [];
+  /** The verdict whose URLs are being decided, and how many are. Its frame is open meanwhile. */
+  #settling: { readonly verdict: VerdictFrame; decided: number } | null = null;
   #pollMs = POLL_MIN_MS;
   #repeatAfter: string | null = null;
   #repeatAtMs = -Infinity;
@@ -102,7 +104,7 @@ export class Submitter {
   }
 
   pump(now: Instant): void {
-    for (const verdict of this.#arrived.splice(0)) this.#settle(verdict, now);
+    this.#settle(now);
     if (this.#p.settings.onTimeout === 'proceed') this.#proceed(now);
     this.#readStore(now);
     this.#makeFrames(now);
@@ -252,21 +254,42 @@ export class Submitter {
     submitted.sentAtMs = now.mono;
   }
 
-  #settle(verdict: VerdictFrame, now: Instant): void {
-    if (!this.#fits(verdict)) return;
-    const submitted = this.#take(verdict.number)!;
-    this.#counts.verdicts++;
-    this.#counts.latencyMs += now.mono - submitted.madeAtMs;
-    for (const [i, identity] of submitted.identities.entries()) {
-      const network = verdict.owners[i]!;
-      if (network === '') this.#decideNew(identity, verdict.isPartial, submitted.isRepeated);
-      else {
-        const isFinal = verdict.finals[i] === '1';
-        if (!submitted.isRepeated) this.#counts.elsewhere++;
-        else if (isFinal) this.#repeatChanged = true;
-        this.#p.store.decide(identity, { kind: 'elsewhere', network, isFinal });
-      }
+  /** Decides the URLs of the verdicts that have arrived, as many as a turn has time for. */
+  #settle(now: Instant): void {
+    this.#p.slice?.begin();
+    while (this.#settling !== null || this.#arrived.length > 0) {
+      this.#settling ??= { verdict: this.#arrived.shift()!, decided: 0 };
+      if (!this.#settlePart(this.#settling, now)) return this.#p.wake();
+      this.#settling = null;
     }
+  }
+
+  /** False: the turn has no time for the rest of the verdict. */
+  #settlePart(settling: { readonly verdict: VerdictFrame; decided: number }, now: Instant) {
+    const { verdict } = settling;
+    if (!this.#fits(verdict)) return true;
+    const { identities, isRepeated, madeAtMs } = this.#frames.get(verdict.number)!;
+    for (; settling.decided < identities.length; settling.decided++) {
+      if (this.#p.slice?.mayGoOn() === false) {
+        // A URL that is decided and then waits again is not offered while its frame is open.
+        this.#storeHasMore = true;
+        return false;
+      }
+      this.#decide(identities[settling.decided]!, verdict, settling.decided, isRepeated);
+    }
+    this.#take(verdict.number);
+    this.#counts.verdicts++;
+    this.#counts.latencyMs += now.mono - madeAtMs;
+    return true;
+  }
+
+  #decide(identity: string, verdict: VerdictFrame, i: number, isRepeated: boolean): void {
+    const network = verdict.owners[i]!;
+    if (network === '') return this.#decideNew(identity, verdict.isPartial, isRepeated);
+    const isFinal = verdict.finals[i] === '1';
+    if (!isRepeated) this.#counts.elsewhere++;
+    else if (isFinal) this.#repeatChanged = true;
+    this.#p.store.decide(identity, { kind: 'elsewhere', network, isFinal });
   }
 
   /** Other programs can write to Redis: the frame stays open until its own verdict comes. */
@@ -295,7 +318,8 @@ export class Submitter {
     const { timeoutMs, leaseMs, batch } = this.#p.settings;
     const isAway = this.#loop.troubleMs(now) >= timeoutMs;
     for (const { frame, madeAtMs } of [...this.#frames.values()]) {
-      if (!isAway && now.mono - madeAtMs < 2 * leaseMs + timeoutMs) continue;
+      const isSettling = this.#settling?.verdict.number === frame.number;
+      if (isSettling || (!isAway && now.mono - madeAtMs < 2 * leaseMs + timeoutMs)) continue;
       const { identities, isRepeated } = this.#take(frame.number)!;
       if (!isRepeated) this.#decideAlone(identities);
     }

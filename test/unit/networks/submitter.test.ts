@@ -7,7 +7,10 @@ import { Submitter, type Verdict } from '../../../agent/networks/submitter.ts';
 
 const at = (ms: number) => ({ mono: ms, wall: ms });
 
-function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
+function subject(
+  onTimeout: 'proceed' | 'wait' = 'proceed',
+  slice?: { begin(): void; mayGoOn(): boolean },
+) {
   const log = {
     frames: [] as Frame[],
     verdicts: [] as VerdictFrame[],
@@ -20,6 +23,7 @@ function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
     queued: 0,
     sends: 0,
     looks: 0,
+    wakes: 0,
   };
   const pools = {
     submit: async (frame: Frame) => {
@@ -40,7 +44,8 @@ function subject(onTimeout: 'proceed' | 'wait' = 'proceed') {
     },
     ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
     sha256: (text) => createHash('sha256').update(text).digest(),
-    wake: () => {},
+    ...(slice && { slice }),
+    wake: () => log.wakes++,
     onError: () => {},
     store: {
       more: (max) => log.stored.slice(0, max),
@@ -133,6 +138,34 @@ describe('submitter', () => {
       ['y', { kind: 'elsewhere', network: 'b', isFinal: true }],
     ]);
     assert.equal(submitter.isQuiet, true);
+  });
+
+  it('a verdict whose URLs need several turns is decided once, and its frame is open meanwhile', async () => {
+    let left = 0;
+    const slice = { begin: () => (left = 1), mayGoOn: () => left-- > 0 };
+    const { submitter, log, turn } = subject('proceed', slice);
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    submitter.arrived({ number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false });
+    const wakes = log.wakes;
+    submitter.pump(at(60_000));
+    assert.deepEqual([log.decided.length, submitter.isQuiet], [1, false]);
+    assert.ok(log.wakes > wakes, 'the next turn follows at once');
+    // Neither the end of the wait for a verdict nor another copy of it changes that.
+    submitter.arrived({ number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false });
+    submitter.pump(at(60_000));
+    submitter.pump(at(60_001));
+    assert.deepEqual(
+      log.decided.map(([identity, verdict]) => [
+        identity,
+        verdict.kind === 'new' && verdict.isPartial,
+      ]),
+      [
+        ['x', false],
+        ['y', false],
+      ],
+    );
+    assert.deepEqual([submitter.counts().verdicts, log.claimsMissing], [1, 0]);
   });
 
   it('a verdict for other URLs, or with a network that does not exist, is ignored', async () => {
