@@ -90,8 +90,8 @@ export interface AgentOptions extends Pick<ProtocolParts, 'awaits' | 'completedB
   readonly refresh?: number | undefined;
   /** Where it serves the dashboard. */
   readonly serves?: () => Pick<AgentStatus, 'dashboard'>;
-  /** Awaited at the exit, before another process can lock the state. Must not reject. */
-  readonly beforeUnlock?: (end: AgentEnd) => Promise<void>;
+  /** Returns the end to report. Awaited before the state can be locked. Must not reject. */
+  readonly beforeUnlock?: (end: AgentEnd) => Promise<AgentEnd>;
 }
 
 /** Starts agent `id` of the config. On failure, all resources are released. */
@@ -463,7 +463,7 @@ class Agent implements RunningAgent {
   async #end({ code, reason, left, members }: End, more: object | null = {}): Promise<void> {
     if (this.#isShuttingDown) return;
     this.#isShuttingDown = true;
-    const end = { code, reason, ...(code === 0 && !left && this.#completion(members)) };
+    const found = { code, reason, ...(code === 0 && !left && this.#completion(members)) };
     this.#stopCheck();
     const level = code === 0 || code === 11 ? 'info' : 'fatal';
     this.#turns.close();
@@ -472,11 +472,11 @@ class Agent implements RunningAgent {
     await this.#close();
     this.#p.networks?.close();
     this.#attempt('closing the state file', () => this.#store.close());
-    await this.#p.beforeUnlock?.(end);
+    const end: AgentEnd = (await this.#p.beforeUnlock?.(found)) ?? found;
     this.#p.state.unlock();
     this.#meter.disable();
     this.#attempt('removing agent.pid', () => removeProcess(this.#p.directory));
-    if (more) this.#p.log[level]({ code, ...more }, reason);
+    if (more) this.#p.log[end.unfinished ? 'warn' : level]({ ...more, code: end.code }, end.reason);
     this.#exit.resolve(end);
   }
 

@@ -16,6 +16,8 @@ export interface AgentEnd extends Pick<End, 'code' | 'reason'> {
     /** Absent if the crawl was never refreshed. */
     readonly round?: number;
   };
+  /** This agent has no work left, but states of its data directory have work that it cannot see. */
+  readonly unfinished?: true;
 }
 
 /** Exit codes of disk failures (docs/COMMANDS.md). */

@@ -173,26 +173,32 @@ function serve(http: HttpProcess, agent: RunningAgent): NodeJS.Timeout {
   return setInterval(report, statusEveryMs);
 }
 
-/** Every agent writes the record: agents may be started by hand, and `launch` may be killed. */
+/**
+ * Every agent writes the record: agents may be started by hand, and `launch` may be killed.
+ *
+ * @returns the end of the agent: the crawl is not complete if other states have work
+ */
 async function noteCompletion(
   { config, id }: AgentStart,
-  { completion }: AgentEnd,
+  end: AgentEnd,
   log: AgentLog['log'],
-): Promise<void> {
-  if (completion === undefined) return;
+): Promise<AgentEnd> {
+  const { completion } = end;
+  if (completion === undefined) return end;
   try {
     const orders = ordersOf(config.agent.dataDir, id);
     const known = orders === null ? {} : { orders };
     const open = recordCompletion(config, { at: wallMs(), ...completion, ...known });
-    if (open.length === 0) return;
+    if (open.length === 0) return end;
     // Imported late, because it imports the schema library.
-    const { openWorkText } = await import('../state-files/left-out-text.ts');
-    log.warn(openWorkText(config, open));
+    const { unfinishedText } = await import('../state-files/left-out-text.ts');
+    return { code: 11, reason: unfinishedText(config, open, id), unfinished: true };
   } catch (error) {
     log.error(
       { err: error },
       'complete.json cannot be written: the next start will not find the crawl complete',
     );
+    return end;
   }
 }
 
@@ -209,7 +215,8 @@ function logUncaught({ log, flush }: AgentLog, launched: boolean): void {
   process.once('unhandledRejection', end);
 }
 
-function kindOf({ code, completion }: AgentEnd): EndKind {
+function kindOf({ code, completion, unfinished }: AgentEnd): EndKind {
+  if (unfinished) return 'unfinished';
   if (code === 11) return 'interrupted';
   if (code !== 0) return 'failed';
   return completion ? 'complete' : 'left';

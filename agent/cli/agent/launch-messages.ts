@@ -3,8 +3,8 @@
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 
-/** How an agent ended by itself. */
-export type EndKind = 'complete' | 'left' | 'interrupted' | 'failed';
+/** How an agent ended by itself. `unfinished`: without work, while the states of others have some. */
+export type EndKind = 'complete' | 'unfinished' | 'left' | 'interrupted' | 'failed';
 
 export type FromAgent =
   | { readonly type: 'status'; readonly status: AgentStatus }

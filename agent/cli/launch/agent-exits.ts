@@ -5,6 +5,8 @@ import type { ExitCode } from '../common/exit-code.ts';
 
 export type AgentExit =
   | { readonly kind: 'complete' }
+  /** Without work, but the states of others have some. */
+  | { readonly kind: 'unfinished'; readonly reason: string }
   /** On command, after it has handed over its hosts. */
   | { readonly kind: 'left'; readonly reason: string }
   /** Stopped; the next launch continues the crawl. */
@@ -44,7 +46,7 @@ export function exitOf(
   }
   const { endKind, reason } = last;
   if (endKind === 'complete' || endKind === 'interrupted') return { kind: endKind };
-  if (endKind === 'left') return { kind: 'left', reason };
+  if (endKind === 'left' || endKind === 'unfinished') return { kind: endKind, reason };
   return { kind: 'failed', code: exitCodeOf(last.code), reason };
 }
 

@@ -347,6 +347,8 @@ class Launch {
     } else if (exit.kind === 'failed') {
       const why = isReported ? '' : `: ${exit.reason}`;
       this.#view.warn(`${id} failed (${exit.code})${why}; ${next}`);
+    } else if (exit.kind === 'unfinished') {
+      this.#view.warn(isReported ? `${id} ended (11); ${next}` : `${id} ${exit.reason}`);
     } else if (exit.kind === 'left') {
       this.#view.say(`${id}: ${exit.reason}; ${next}`);
     }

@@ -43,6 +43,8 @@ export function mayRestart(exit: AgentExit, ran: 'now' | 'before' | 'never'): bo
   switch (exit.kind) {
     case 'complete':
     case 'left':
+    // It would find no work again: those that have it continue, or are restarted.
+    case 'unfinished':
     case 'interrupted':
       return false;
     case 'killed':

@@ -80,7 +80,7 @@ function shortened(lines: readonly string[]): string[] {
   return more > 0 ? [...shown, `  and ${more} more`] : shown;
 }
 
-/** The message of an agent that was started without `launch`, at its start and at its exit. */
+/** The message of an agent at its exit, and at its start without `launch`. */
 export function openWorkText(config: Config, leftOut: readonly LeftOut[]): string {
   const isRunning = ({ agent }: LeftOut) => isLocked(path.join(config.agent.dataDir, agent));
   const running = leftOut.filter(isRunning);
@@ -90,6 +90,12 @@ export function openWorkText(config: Config, leftOut: readonly LeftOut[]): strin
     ...shortened(running.map(leftOutText)),
     ...(idle.length > 0 ? idleText(config, idle) : []),
   ].join('\n');
+}
+
+/** Why agent `id` ends though the crawl is not complete. */
+export function unfinishedText(config: Config, leftOut: readonly LeftOut[], id: string): string {
+  const open = openWorkText(config, leftOut);
+  return `has no work left, but ${open}\nto continue with them:\n  ${startCommand(id, config)}`;
 }
 
 function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {

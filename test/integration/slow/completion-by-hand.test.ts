@@ -44,8 +44,10 @@ test('an agent started by hand names agents with queued URLs and records no comp
   context.after(() => later.stop());
   makeQueuedState(scratch, 'a2', `${later.seed}more`);
   const alone = await run('agent', config, '--id', 'a1');
-  assert.equal(alone.code, 0, alone.stderr);
+  assert.equal(alone.code, 11, alone.stderr);
   assert.match(alone.stderr, /^ {2}a2: 1 queued URL of 1 host \(127\.44\.0\.1\)$/m);
+  assert.match(alone.stderr, /^to continue with them:\n {2}ubiring agent .* --id a1$/m);
+  assert.doesNotMatch(alone.stderr, /the crawl is complete/);
   const command = /^ {2}ubiring (agent .* --id a2)$/m.exec(alone.stderr)?.[1];
   assert.ok(command !== undefined, alone.stderr);
   assert.throws(note, /ENOENT/);
@@ -69,9 +71,10 @@ test('an agent records no completion while an agent outside its view runs and ha
   a2.child.kill('SIGSTOP');
   gate.open();
   const a1 = await run('agent', config, '--id', 'a1');
-  assert.equal(a1.code, 0, a1.stderr);
+  assert.equal(a1.code, 11, a1.stderr);
   assert.throws(note, /ENOENT/);
   assert.match(a1.stderr, /running agents still have\\n {2}a2: \d queued URL/);
+  assert.doesNotMatch(a1.stderr, /the crawl is complete/);
   a2.child.kill('SIGCONT');
   const { code, stderr } = await a2.ended;
   assert.equal(code, 0, stderr);

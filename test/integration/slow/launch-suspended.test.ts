@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startWeb } from '../../web/server.ts';
-import { run, Scratch, start, until } from '../cli-process.ts';
+import { run, Scratch, start, until, untilAsked } from '../cli-process.ts';
 
 /** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 43;
@@ -31,3 +31,35 @@ test('launch: kills a suspended agent after all agents were told to stop', async
     await web.stop();
   }
 });
+
+test('launch: a suspended agent with work of its own is not killed, and completes the crawl', async () => {
+  const web = await startWeb({ hosts: 6, pages: 12, port: 0, net, sparse: true });
+  const scratch = new Scratch();
+  try {
+    const politeness = { hostDelayMs: 150 };
+    const config = await scratch.config(2, { seeds: [web.seed], politeness }, { backups: 0 });
+    const launch = start(['launch', config]);
+    await untilAsked('work of a2', async () => {
+      const { stdout } = await run('status', config, '--json');
+      const { agents = [] } = JSON.parse(stdout || '{}') as { agents?: Queued[] };
+      return agents.some(({ id, queued }) => id === 'a2' && queued > 3);
+    });
+    process.kill(scratch.pid('a2')!, 'SIGSTOP');
+    const ended = /a1 ended \(11\); 1 agent continues; to start it again: ubiring agent/;
+    await until('the end of a1', () => ended.test(launch.stderr()));
+    assert.match(launch.stderr(), /running agents still have\\n {2}a2: \d+ queued URL/);
+    process.kill(scratch.pid('a2')!, 'SIGCONT');
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^a1 .* unfinished$[\s\S]*^a2 .* complete$/m);
+    assert.equal((await run('audit', config)).code, 0);
+  } finally {
+    scratch.clean();
+    await web.stop();
+  }
+});
+
+interface Queued {
+  readonly id: string;
+  readonly queued: number;
+}

@@ -8,6 +8,7 @@ const left: AgentExit = { kind: 'left', reason: '' };
 const interrupted: AgentExit = { kind: 'interrupted' };
 const killed: AgentExit = { kind: 'killed', signal: 'SIGKILL' };
 const failed = (code: 1 | 3 | 4 | 5): AgentExit => ({ kind: 'failed', code, reason: '' });
+const ended = { type: 'ended', code: 11, reason: 'r', logged: true } as const;
 
 test('launch: exits with 0 exactly when the crawl is complete, even if agents died', () => {
   assert.equal(verdictOf([killed, failed(3), left, complete], false), 0);
@@ -19,6 +20,10 @@ test('launch: exits with 11 if no agent is left or all were stopped', () => {
   assert.equal(verdictOf([left, killed], false), 11);
   assert.equal(verdictOf([interrupted, interrupted], false), 11);
   assert.equal(verdictOf([failed(1), interrupted], true), 11);
+  assert.equal(
+    verdictOf([killed, exitOf({ ...ended, endKind: 'unfinished' }, 11, null)], false),
+    11,
+  );
 });
 
 test('launch: otherwise exits with the code of the first failure', () => {

@@ -21,6 +21,7 @@ test('restarts: does not restart an agent that ended normally or would be refuse
   assert.equal(mayRestart({ kind: 'complete' }, 'now'), false);
   assert.equal(mayRestart({ kind: 'left', reason: '' }, 'now'), false);
   assert.equal(mayRestart({ kind: 'interrupted' }, 'now'), false);
+  assert.equal(mayRestart({ kind: 'unfinished', reason: '' }, 'now'), false);
   assert.equal(mayRestart(failed(5), 'never'), false);
   assert.equal(mayRestart(failed(4), 'never'), false);
   assert.equal(mayRestart(failed(4), 'now'), true);
