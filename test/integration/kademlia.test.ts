@@ -48,10 +48,10 @@ describe('kademlia', { concurrency: 1 }, () => {
     assertCode(launched, 4);
     assert.match(launched.stderr, /no agent for this machine.*\n.*through cluster\.contacts:\n/);
     assert.match(launched.stderr, /^ {2}ubiring agent .* --id ID --listen ENDPOINT$/m);
-    const owner = await run('owner', crawl.config, 'h.test');
+    await assertNamedByState(crawl.config, crawl.web.seed);
+    const owner = await run('owner', crawl.config, 'h.test', '--data', `${crawl.config}.none`);
     assertCode(owner, 4);
-    assert.match(owner.stderr, /no agent answers; for a URL, see: ubiring explain CONFIG URL/);
-    assertCode(await run('explain', crawl.config, crawl.web.seed), 0);
+    assert.match(owner.stderr, /no contact answers, and .* has no state; start an agent, or name/);
     assertWhole(crawl, 0);
     assertCode(await run('audit', crawl.config), 0);
     // As if it had run on another machine: its state is not missing here.
@@ -78,3 +78,22 @@ describe('kademlia', { concurrency: 1 }, () => {
     assertPolite(crawl);
   });
 });
+
+/** Commands about the agents n0, n1 and n2 of a complete crawl whose config lists none. */
+async function assertNamedByState(config: string, url: string): Promise<void> {
+  const owner = await run('owner', config, url);
+  assertCode(owner, 0);
+  const { order } = JSON.parse(owner.stdout) as { order: string[] };
+  assert.deepEqual(order.toSorted(), ['n0', 'n1', 'n2']);
+  assert.match(owner.stderr, /no agent answers: the agents last in view according to .* are coun/);
+  const explained = await run('explain', config, url);
+  assert.match(explained.stdout, new RegExp(`^owner +${order[0]}`, 'm'));
+  assert.match((await run('ring', config)).stdout, /^n0 .*\n *n1 .*\n *n2 /m);
+  const stop = await run('stop', config, 'n1');
+  assertCode(stop, 1);
+  assert.match(stop.stderr, /no agent answers, and none runs on this machine/);
+  assert.equal((await run('kill', config, 'n1')).stdout, 'n1: does not run on this machine\n');
+  const unknown = await run('kill', config, 'n9');
+  assertCode(unknown, 2);
+  assert.match(unknown.stderr, /no agent n9 in .* or .*data; it has n0, n1, n2$/m);
+}

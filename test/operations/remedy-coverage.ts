@@ -82,7 +82,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     'agent/cli/agent/agent-run.ts: --refresh requests its pages again; to start over, move',
     'agent/cli/common/load-config.ts: ubiring agent … --id ID --listen ENDPOINT…',
     'agent/cli/launch/launch-plan.ts: ubiring agent … --id ID --listen ENDPOINT',
-    '…; for a URL, see: ubiring explain CONFIG URL',
+    '…; start an agent, or name another directory with --data',
   ].map((says) => ({
     says,
     by: [

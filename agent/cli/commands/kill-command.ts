@@ -3,10 +3,11 @@
 
 import path from 'node:path';
 import { type ExitCode, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
-import { allKnown, type CommonFlags, loadResolved, placedIn } from '../common/load-config.ts';
+import { allKnown, type CommonFlags, loadResolved } from '../common/load-config.ts';
 import { printResults } from '../common/output.ts';
 import { permissionMissing, runningAgent } from '../common/running.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
+import { nameable } from './known-agents.ts';
 
 /** Exits with 1 if an agent could not be killed. */
 export async function kill(
@@ -16,7 +17,7 @@ export async function kill(
 ): Promise<ExitCode> {
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
-  if (!allKnown(ids, loaded.config, placedIn(loaded.config))) return 2;
+  if (!allKnown(ids, loaded.config, nameable(loaded.config))) return 2;
   const other = otherCrawlOf(loaded.config, ids);
   if (other !== null) throw new Refusal(4, other);
   const { dataDir } = loaded.config.agent;

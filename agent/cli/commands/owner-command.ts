@@ -5,10 +5,11 @@
 
 import { placementOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { agentsOf, hostOf } from '../common/host-order.ts';
+import { hostOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
 import { directedMembers } from '../state-files/stored-directives.ts';
+import { agentsOf } from './known-agents.ts';
 
 /** Prints one JSON line for each host, in the order of the arguments. */
 export async function owner(

@@ -6,10 +6,10 @@
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { placementOf, placesOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { agentsOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
 import { print, renderTable } from '../common/output.ts';
 import { directedMembers } from '../state-files/stored-directives.ts';
+import { agentsOf } from './known-agents.ts';
 
 /** The output of `--json`. */
 export interface RingReport {

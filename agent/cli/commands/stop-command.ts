@@ -11,7 +11,6 @@ import {
   asked,
   type CommonFlags,
   loadResolved,
-  placedIn,
   type ResolvedConfig,
   reachable,
   shownCrawl,
@@ -20,6 +19,7 @@ import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
 import { statusesIn } from '../remote/status-check.ts';
+import { nameable } from './known-agents.ts';
 
 /** @param ids - agents that are to leave; if empty, all agents stop */
 export async function stop(
@@ -31,9 +31,11 @@ export async function stop(
   if (!loaded.ok) return loaded.code;
   const verb = ids.length > 0 ? 'leave' : 'stop';
   await startingEnded(loaded.config.agent.dataDir);
-  const known = placedIn(loaded.config);
+  const known = nameable(loaded.config);
   const met = ids.every((id) => known.includes(id)) ? [] : await membersOfRunning(loaded.config);
-  if (!allKnown(ids, loaded.config, [...known, ...met])) return 2;
+  // Agents of other machines may have joined. Whether one has, only an agent that answers knows.
+  const mayBeElsewhere = loaded.config.cluster.contacts.length > 0 && met.length === 0;
+  if (!mayBeElsewhere && !allKnown(ids, loaded.config, [...known, ...met])) return 2;
   const isPartial = loaded.config.cluster.overlay === 'kademlia';
   const answer = isPartial
     ? await stopWalking(loaded.config, verb, ids)

@@ -178,7 +178,9 @@ export function allKnown(
   const known = [...new Set(agents)];
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return true;
-  say(`no agent ${unknown.join(', ')} in ${config.file}; it has ${known.join(', ')}`);
+  const where = config.cluster.contacts.length === 0 ? '' : ` or ${config.agent.dataDir}`;
+  const has = known.length === 0 ? 'there is none' : `it has ${known.join(', ')}`;
+  say(`no agent ${unknown.join(', ')} in ${config.file}${where}; ${has}`);
   return false;
 }
 

@@ -97,11 +97,12 @@ function fileSource(
     const byRank = found.toSorted((a, b) => rank(a) - rank(b));
     return byRank.find((one) => one.url !== null || one.inOutbox) ?? byRank[0] ?? null;
   };
+  const mayJoin = config.cluster.contacts.length > 0;
   const known = new Set(membersOf(config).map(({ id }) => id));
   const owner = owners.owner(splitIdentity(asked.identity)?.host ?? '');
   return {
     kind: 'files',
-    owner: owner !== undefined && known.has(owner) ? owner : null,
+    owner: owner !== undefined && (mayJoin || known.has(owner)) ? owner : null,
     find: async (url) => look(url),
     close: () => {
       for (const file of files) file.close();
