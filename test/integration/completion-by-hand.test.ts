@@ -20,4 +20,9 @@ test('agents started by hand record that the crawl is complete', async (context)
   const again = await run('launch', config);
   assert.equal(again.code, 0, again.stderr);
   assert.match(again.stderr, /the crawl is complete already/);
+  const late = await run('pause', config);
+  assert.equal(late.code, 1);
+  const said =
+    /^the crawl is complete: .*; to request its pages again: ubiring launch .* --refresh$/;
+  assert.match(late.stderr.trim(), said);
 });

@@ -52,6 +52,9 @@ describe('kademlia', { concurrency: 1 }, () => {
     const owner = await run('owner', crawl.config, 'h.test', '--data', `${crawl.config}.none`);
     assertCode(owner, 4);
     assert.match(owner.stderr, /no contact answers, and .* has no state; start an agent, or name/);
+    const unheard = await run('pause', crawl.config, '--data', `${crawl.config}.none`);
+    assertCode(unheard, 1);
+    assert.match(unheard.stderr, new RegExp(`^${contacts[0]}: nothing listens there$`, 'm'));
     assertWhole(crawl, 0);
     assertCode(await run('audit', crawl.config), 0);
     // As if it had run on another machine: its state is not missing here.

@@ -170,6 +170,7 @@ export const agentSituations: readonly Situation[] = [
     says: [
       'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh requests its pages again',
       'agent/cli/agent/agent-run.ts: launch --refresh requests its pages again',
+      'no agent is left to obey: the crawl is complete; to request its pages again: …',
       '--fresh deletes the pages that --refresh requests again: give only one of them',
       'agent/cli/launch/launch-command.ts: --repair cannot be combined with --fresh or --refresh',
       '--delete-archives needs --fresh',
@@ -179,6 +180,7 @@ export const agentSituations: readonly Situation[] = [
       await stage.completes();
       await stage.run(0, 'launch');
       await stage.run(0, 'agent', '--id', 'a1');
+      await stage.run(1, 'pause');
       await stage.run(2, 'launch', '--refresh', '--fresh');
       await stage.run(2, 'launch', '--repair', '--fresh');
       await stage.run(2, 'launch', '--delete-archives');

@@ -338,6 +338,7 @@ export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['the crawl is not complete and continues; --refresh needs a complete', 'the crawl continues'],
   ['agent/storage/schema/move-rows.ts: ', 'a list of columns'],
   ['agent/cli/state-files/left-out-text.ts:  --', 'an option of the surrounding command'],
+  ['directive-commands.ts:  --refresh', 'an option of the surrounding command'],
   ['agent/cli/common/load-config.ts: … --data …', 'an option of the surrounding command'],
   ['its seeds, limits or scope were others: launch continues it', 'says what launch does'],
   ['agent/cli/query/next-steps.ts: ', 'shows the result'],

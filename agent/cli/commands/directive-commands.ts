@@ -33,6 +33,7 @@ import {
 } from '../common/load-config.ts';
 import { count, printResults, say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
+import { checkedCompletion } from '../state-files/completion-check.ts';
 import { leftAgents } from '../state-files/query-members.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
 
@@ -156,12 +157,16 @@ async function give(
   await startingEnded(loaded.config.agent.dataDir);
   const answer = await giveAll(loaded.config, verb, args);
   if (!answer.ok) {
-    say(...answer.failures);
-    const what = directiveOf(verb, args);
-    if (typeof what !== 'string' && what.value === null) {
-      return giveStored(loaded.config, what, flags);
-    }
     const { isRefused = false } = answer;
+    const what = directiveOf(verb, args);
+    const isStored = typeof what !== 'string' && what.value === null;
+    if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
+      const again = launchCommand(loaded.config, ' --refresh');
+      say(`no agent is left to obey: the crawl is complete; to request its pages again: ${again}`);
+      return 1;
+    }
+    say(...answer.failures);
+    if (isStored) return giveStored(loaded.config, what, flags);
     caller().heard.isRefused = isRefused;
     const why = isRefused ? '' : `; start the crawl with ${launchCommand(loaded.config)}`;
     say(`no agent accepted the directive${why}`);

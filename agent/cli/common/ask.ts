@@ -51,7 +51,7 @@ export async function askFirst(
       failures.push(`unreadable answer of ${id}`);
       throw new Error('unreadable');
     }
-    failures.push(`${id}: ${answer.message}`);
+    failures.push(failureOf(id, answer.message));
     if (answer.code === 'exhausted') throw new Refusal(1, exhaustedText(answer.message));
     if (answer.otherCrawl !== undefined)
       others.push(refusedText(whom, id, address, answer.otherCrawl));
@@ -85,7 +85,7 @@ export async function askInTurn(
   for (const { id, address } of agents) {
     const answer = await askAgent(address, verb, args, answerMsMax, whom.crawl, to);
     if (answer.ok) return { ok: true, by: id, result: answer.result };
-    failures.push(`${id}: ${answer.message}`);
+    failures.push(failureOf(id, answer.message));
     if (answer.code === 'exhausted') throw new Refusal(1, exhaustedText(answer.message));
     isRefused ||= answer.code === 'refused';
     if (answer.otherCrawl !== undefined)
@@ -93,6 +93,11 @@ export async function askInTurn(
   }
   if (others.length > 0) throw new Refusal(4, others[0]!);
   return { ok: false, failures, isRefused };
+}
+
+/** A contact is named by its address, with which the message may begin. */
+function failureOf(id: string, message: string): string {
+  return message.startsWith(`${id}: `) ? message : `${id}: ${message}`;
 }
 
 /** Whether an agent answers is not known then. */
