@@ -310,6 +310,7 @@ export class KademliaOverlay implements Overlay {
     }
     switch (message.type) {
       case 'PING':
+        if (message.answer && id === this.#self.id) this.#first.noteNamesake(address);
         return message.answer ? null : { type: 'PING', ...this.#aboutMe(), answer: true };
       case 'FIND_NODE': {
         const agents = this.#nearestTo(BigInt(`0x${message.key}`), id);

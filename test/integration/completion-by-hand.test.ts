@@ -23,6 +23,6 @@ test('agents started by hand record that the crawl is complete', async (context)
   const late = await run('pause', config);
   assert.equal(late.code, 1);
   const said =
-    /^the crawl is complete: .*; to request its pages again: ubiring launch .* --refresh$/;
+    /^no agent is left to obey: the crawl is complete; .* again: ubiring launch .* --refresh$/;
   assert.match(late.stderr.trim(), said);
 });

@@ -39,6 +39,28 @@ describe('contacts', { concurrency: 2 }, () => {
     await untilJoined(config, 'a');
   });
 
+  test('an agent says that its contact has its identifier, or is the agent itself', async (t) => {
+    const { scratch, config, at, begin } = await stageOf(t, 'abc', 118);
+    begin('a');
+    await untilJoined(config, 'a');
+    const written = JSON.parse(fs.readFileSync(config, 'utf8')) as { cluster: object };
+    const contacts = [at('c').replace('127.0.0.1', 'localhost')];
+    const selfish = { ...written, cluster: { ...written.cluster, contacts } };
+    const c = begin('c', scratch.write('self.json', selfish), '--data', `${config}.c`);
+    const other = scratch.write('other.json', { ...written, limits: { depthPerHost: 3 } });
+    const twins = [config, other].map((file, k) => {
+      const more = ['--listen', at('b').replace('127.0.0.1', `127.0.0.${2 + k}`)];
+      return start(['agent', file, '--id', 'a', ...more, '--data', `${config}.b${k}`]);
+    });
+    const itself = `is this agent itself: write its address in cluster.contacts as ${at('c')}`;
+    await until('the words of c', () => c.stderr().includes(itself));
+    for (const twin of twins) {
+      const said = `another agent a runs at ${at('a')}: stop that one, or start this one with`;
+      await until('the words of the twin', () => twin.stderr().includes(said));
+    }
+    for (const { child } of [c, ...twins]) child.kill('SIGKILL');
+  });
+
   test('owner and ring count agents that joined a list of agents', async (t) => {
     const stage = await stageOf(t, 'abc', 98);
     const agents = ['a', 'b'].map((id) => ({ id, listen: stage.at(id) }));

@@ -12,6 +12,16 @@ const disks = 'test/chaos/storage-disk.test.ts';
 const servers = 'test/contract/networks/refused-servers.test.ts';
 
 export const triedElsewhere: readonly TriedElsewhere[] = [
+  ...[
+    'is this agent itself: write its address in cluster.contacts as …',
+    'join-wait.ts: another agent … runs at …: stop that one, or start this one with another',
+  ].map((says) => ({
+    says,
+    by: [
+      'test/integration/contacts.test.ts',
+      'an agent says that its contact has its identifier, or is the agent itself',
+    ] as const,
+  })),
   ...(
     [
       ['it is Redis …; upgrade it to', 'the oldest Redis that suffices, and Valkey, are accepted'],

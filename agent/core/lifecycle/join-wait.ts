@@ -17,7 +17,7 @@ import { WaitWarning } from './wait-warning.ts';
 const AWAIT_MS_MAX = 60_000;
 
 interface JoinWaitParts {
-  readonly settings: Pick<CoreSettings, 'suspectAfterMs'>;
+  readonly settings: Pick<CoreSettings, 'suspectAfterMs' | 'id' | 'address'>;
   readonly view: Pick<View, 'members' | 'size' | 'joined'>;
   readonly overlay: Pick<Overlay, 'isPartial' | 'mayBeFirst' | 'entries'>;
   readonly membership: Pick<Membership, 'awaited' | 'postponedAt'>;
@@ -125,11 +125,27 @@ export class JoinWait implements Part {
   }
 
   #nobody(): string {
-    const { length } = this.#p.overlay.entries.others;
-    const others = length === 0 ? '' : `, nor at ${length} other known addresses`;
+    const { others: asked, namesake } = this.#p.overlay.entries;
+    if (namesake !== null) return this.#answersAs(namesake);
+    const others = asked.length === 0 ? '' : `, nor at ${asked.length} other known addresses`;
     return (
       `no agent answers at ${this.#contacts()}${others}: start one of these contacts, or correct ` +
       'cluster.contacts, for example if another program listens there; if the crawl is over (ubiring status CONFIG), there is nothing to join'
+    );
+  }
+
+  /** An agent with the identifier of this one cannot let it join. */
+  #answersAs(namesake: string): string {
+    const { id, address } = this.#p.settings;
+    if (namesake === address) {
+      return (
+        `one of the contacts ${this.#contacts()} is this agent itself: write its address in ` +
+        `cluster.contacts as ${address}, and start it again`
+      );
+    }
+    return (
+      `another agent ${id} runs at ${namesake}: stop that one, or start this one with another ` +
+      'identifier (--id)'
     );
   }
 

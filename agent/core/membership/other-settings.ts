@@ -28,7 +28,7 @@ export class OtherSettings {
   /** The gate has refused the message. */
   refused({ from, message }: Envelope): void {
     const { settings, view, overlay, outbound, membership } = this.#p;
-    if (message.type !== 'PING' || from.id === settings.id) return;
+    if (message.type !== 'PING') return;
     const peer = { id: from.id, address: message.address };
     if (!message.answer) {
       const { capacity, address } = settings;
@@ -38,7 +38,8 @@ export class OtherSettings {
     } else if (!view.joined && overlay.entries.contacts.includes(peer.address)) {
       // A REFUSED ends this agent, so only contacts of the config are greeted: another crawl may
       // use an address of an earlier agent by now.
-      membership.greetOne(peer);
+      if (from.id === settings.id) overlay.entries.noteNamesake(peer.address);
+      else membership.greetOne(peer);
     }
   }
 }

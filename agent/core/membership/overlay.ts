@@ -82,6 +82,9 @@ export interface Entries {
   readonly others: readonly string[];
   /** Agents that have run in the same data directory since this one started. */
   readonly local: readonly Peer[];
+  /** Where an agent with the identifier of this one has answered lately; null: nowhere. */
+  readonly namesake: string | null;
+  noteNamesake(address: string): void;
 }
 
 /** What a turn of the overlay asks the core to do. */
@@ -191,7 +194,10 @@ function noTree(): Tree {
 export class FullView implements Overlay {
   readonly isPartial = false;
   readonly mayBeFirst = true;
-  readonly entries: Entries = { contacts: [], others: [], local: [] };
+  readonly entries: Entries = {
+    ...{ contacts: [], others: [], local: [], namesake: null },
+    noteNamesake() {},
+  };
   readonly tree = noTree();
 
   postponed(): void {}

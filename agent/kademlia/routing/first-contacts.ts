@@ -41,6 +41,7 @@ export class FirstContacts implements Entries {
   /** When each contact was asked last. */
   readonly #askedAt: Map<string, number>;
   #lookedAt = -Infinity;
+  #namesake: { readonly address: string; readonly at: number } | null = null;
   /** The agents of the same data directory at the start. */
   readonly #local: readonly Peer[];
   /** The most recently seen first. Filled by `keep` from the routing table. Bound: `KEPT_MAX`. */
@@ -83,6 +84,14 @@ export class FirstContacts implements Entries {
     return this.#local.filter(({ id, address }) => running.has(id) && !contacts.includes(address));
   }
 
+  get namesake(): string | null {
+    return this.#namesake?.address ?? null;
+  }
+
+  noteNamesake(address: string): void {
+    this.#namesake = { address, at: this.#lookedAt };
+  }
+
   /**
    * The endpoints to ask now: all until this agent has members, and then from time to time the
    * contacts that are no members, because contacts that started at the same time may have begun two
@@ -102,6 +111,7 @@ export class FirstContacts implements Entries {
     const others = isAlone ? this.#keptDue(now) : [];
     if (now - this.#lookedAt < (isAlone ? heartbeatMs : suspectAfterMs / NEAR_ASKS)) return others;
     this.#lookedAt = now;
+    if (this.#namesake && now - this.#namesake.at > suspectAfterMs) this.#namesake = null;
     const pauseMs = suspectAfterMs * this.contacts.length;
     const asked = this.contacts.filter((endpoint) => {
       if (known.has(endpoint)) return false;

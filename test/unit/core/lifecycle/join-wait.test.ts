@@ -26,7 +26,10 @@ function stageOf(ids: readonly string[] = [], more: Stage = {}) {
     ...{ settings, view, effects },
     overlay: partialView({
       mayBeFirst: more.first ?? false,
-      entries: { contacts, others: ['tcp://h:3'], local: [], ...more.entries },
+      entries: {
+        ...{ contacts, others: ['tcp://h:3'], local: [], namesake: null, noteNamesake() {} },
+        ...more.entries,
+      },
     }),
     membership,
     shutdown: { end: (code, reason) => void ends.push({ code, reason }) },
@@ -66,6 +69,19 @@ describe('an agent that meets nobody', () => {
       assert.match(last, part);
     }
     assert.equal(last, wait.reason);
+  });
+
+  it('says that the agent which answers has its own identifier, or is itself', () => {
+    const twin = stageOf([], { entries: { namesake: 'tcp://h:1' } }).until(9).last;
+    assert.match(
+      twin,
+      /another agent me runs at tcp:\/\/h:1: stop that one, or start this one with/,
+    );
+    const self = stageOf([], { entries: { namesake: 'tcp://me' } }).until(9).last;
+    assert.match(
+      self,
+      /is this agent itself: write its address in cluster.contacts as tcp:\/\/me,/,
+    );
   });
 
   it('ends with 5 after a minute, as it cannot form a cluster', () => {

@@ -11,11 +11,14 @@ const CONTACT = 'tcp://contact';
 function stageOf(joined: boolean) {
   const { settings, view, outbound, sent } = viewStage([]);
   view.joined = joined;
-  const greeted: string[] = [];
+  const [greeted, namesakes]: [string[], string[]] = [[], []];
   const other = new OtherSettings({
     ...{ settings, view, outbound },
     overlay: partialView({
-      entries: { contacts: [CONTACT], others: ['tcp://earlier'], local: [] },
+      entries: {
+        ...{ contacts: [CONTACT], others: ['tcp://earlier'], local: [], namesake: null },
+        noteNamesake: (address) => namesakes.push(address),
+      },
     }),
     membership: { greetOne: ({ id, address }) => greeted.push(`${id} ${address}`) },
   });
@@ -23,7 +26,7 @@ function stageOf(joined: boolean) {
     const envelope = { from: { id, inc: 3 }, to: { id: 'me', inc: 1 }, message };
     other.refused(envelope as unknown as Parameters<OtherSettings['refused']>[0]);
   };
-  return { refused, sent, greeted };
+  return { refused, sent, greeted, namesakes };
 }
 const ping = (address: string, answer: boolean): Partial<Message> => {
   return { type: 'PING', capacity: 1, address, fingerprintHash: 'other', answer };
@@ -53,8 +56,15 @@ describe('an agent with other settings', () => {
     const { refused, sent, greeted } = stageOf(false);
     refused(ping('tcp://earlier', true));
     refused(ping('tcp://stranger', true));
-    refused(ping(CONTACT, true), 'me');
     assert.deepEqual([sent(), greeted], [[], []]);
+  });
+
+  it('is answered and noted, but not greeted, if it has the identifier of this agent', () => {
+    const { refused, sent, greeted, namesakes } = stageOf(false);
+    refused(ping(CONTACT, true), 'me');
+    assert.deepEqual([sent(), greeted, namesakes], [[], [], [CONTACT]]);
+    refused(ping('tcp://twin', false), 'me');
+    assert.equal(sent()[0]?.[0], 'me tcp://twin');
   });
 
   it('is ignored with all other messages', () => {
