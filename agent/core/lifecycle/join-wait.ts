@@ -103,7 +103,7 @@ export class JoinWait implements Part {
 
   #begins(): string {
     const { contacts, others } = this.#p.overlay.entries;
-    const asked = [...contacts, ...(others.length > 0 ? [`${others.length} known addresses`] : [])];
+    const asked = [...contacts, ...(others.length > 0 ? [addresses(others.length, 'known')] : [])];
     const why = [
       ...(contacts.length === 0 ? ['its own address is the only contact'] : []),
       ...(asked.length > 0 ? [`no agent answers at ${asked.join(', ')}`] : []),
@@ -127,7 +127,7 @@ export class JoinWait implements Part {
   #nobody(): string {
     const { others: asked, namesake } = this.#p.overlay.entries;
     if (namesake !== null) return this.#answersAs(namesake);
-    const others = asked.length === 0 ? '' : `, nor at ${asked.length} other known addresses`;
+    const others = asked.length === 0 ? '' : `, nor at ${addresses(asked.length, 'other known')}`;
     return (
       `no agent answers at ${this.#contacts()}${others}: start one of these contacts, or correct ` +
       'cluster.contacts, for example if another program listens there; if the crawl is over (ubiring status CONFIG), there is nothing to join'
@@ -162,4 +162,8 @@ export class JoinWait implements Part {
       'with cluster.contacts alone, ubiring agent CONFIG --id ID --repair; on each machine)';
     this.#p.shutdown.end(5, reason);
   }
+}
+
+function addresses(count: number, what: string): string {
+  return `${count} ${what} ${count === 1 ? 'address' : 'addresses'}`;
 }

@@ -62,7 +62,7 @@ describe('an agent that meets nobody', () => {
     const { warnedAt, last } = until(60, 5);
     assert.deepEqual(warnedAt, [5, 10, 20, 40]);
     for (const part of [
-      /^has not joined: no agent answers at tcp:\/\/h:1, tcp:\/\/h:2, nor at 1 other known addresses/,
+      /^has not joined: no agent answers at tcp:\/\/h:1, tcp:\/\/h:2, nor at 1 other known address:/,
       /start one of these contacts, or correct cluster\.contacts/,
       /if the crawl is over \(ubiring status CONFIG\)/,
     ]) {
@@ -172,7 +172,7 @@ describe('an agent that may join', () => {
       `begins a new cluster: its own address is the only contact${rest}`,
     ]);
     assert.deepEqual(saidBy([], {}), [
-      `begins a new cluster: no agent answers at ${contacts.join(', ')}, 1 known addresses${rest}`,
+      `begins a new cluster: no agent answers at ${contacts.join(', ')}, 1 known address${rest}`,
     ]);
   });
 
