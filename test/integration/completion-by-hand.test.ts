@@ -2,6 +2,8 @@
 // service unit or by a launch that has ended.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { run, start, until } from './cli-process.ts';
 import { metEachOther, stage } from './completion-by-hand-stage.ts';
@@ -25,4 +27,18 @@ test('agents started by hand record that the crawl is complete', async (context)
   const said =
     /^no agent is left to obey: the crawl is complete; .* again: ubiring launch .* --refresh$/;
   assert.match(late.stderr.trim(), said);
+  const written = fs.readFileSync(config, 'utf8').replace('cli-test', 'renamed');
+  const renamed = path.join(path.dirname(config), 'renamed.json');
+  fs.writeFileSync(renamed, written);
+  for (const words of [
+    ['status'],
+    ['top'],
+    ['pause'],
+    ['seed', gate.seed],
+    ['query', 'SELECT 1'],
+  ]) {
+    const refused = await run(words[0]!, renamed, ...words.slice(1));
+    assert.equal(refused.code, 4, `${words[0]}: ${refused.stdout}${refused.stderr}`);
+    assert.match(refused.stderr, /belongs to crawl 'cli-test', not 'renamed'; restore 'name:/);
+  }
 });

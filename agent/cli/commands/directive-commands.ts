@@ -34,6 +34,7 @@ import {
 import { count, printResults, say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
+import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import { leftAgents } from '../state-files/query-members.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
 
@@ -159,6 +160,7 @@ async function give(
   if (!answer.ok) {
     const { isRefused = false } = answer;
     const what = directiveOf(verb, args);
+    refuseOtherCrawl(loaded.config);
     const isStored = typeof what !== 'string' && what.value === null;
     if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
       const again = launchCommand(loaded.config, ' --refresh');

@@ -14,6 +14,7 @@ import {
 } from '../common/load-config.ts';
 import { count, print, printable, say } from '../common/output.ts';
 import { readCompletion } from '../state-files/completion-file.ts';
+import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 
 /** Maximum number of URLs of one command: they are sent in one message. */
 const SEEDS_MAX = 500;
@@ -39,6 +40,7 @@ export async function seed(
   const { config } = loaded;
   const answer = await askInTurn(asked(config), 'seed', urls);
   if (!answer.ok) {
+    refuseOtherCrawl(config);
     const over = readCompletion(config).kind === 'complete';
     // Checked here as an agent would: the config must not get seeds that a launch would refuse.
     const read = seedReader(config);

@@ -49,6 +49,15 @@ export function openFilesOf(config: Config, expected: readonly string[]): StateF
   return { ...found, files: own };
 }
 
+/**
+ * For commands that read only the completion record, which does not name its crawl.
+ *
+ * @throws Refusal as `openFilesOf` does
+ */
+export function refuseOtherCrawl(config: Config): void {
+  for (const file of openFilesOf(config, []).files) file.close();
+}
+
 function otherText(config: Config, path: string, other: string): string {
   return (
     `${path} belongs to crawl '${other}', not '${config.name}'; ` +

@@ -35,6 +35,7 @@ import {
 } from '../state-files/completion-check.ts';
 import type { CompletionNote } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
+import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import { budgetsText } from './status-budgets.ts';
 import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
@@ -106,6 +107,7 @@ export async function withoutAnswer(
   failures: readonly string[],
   flags: { readonly json?: boolean },
 ): Promise<ExitCode> {
+  refuseOtherCrawl(config);
   const { local } = await localAgents(config.cluster.agents);
   const completion = checkedCompletion(
     config,
