@@ -141,6 +141,7 @@ export function fetchingOf(
     parse: (input, others) => parsing.parse(input, others),
     inScope: (host, url) => scope.admits(host, url),
     admits: (url) => admit({ ...url, depth: 0 }) === null,
+    isOfCrawl: (host) => scope.covers(host),
     // A longer URL is skipped for its length, so its parameters need not be processed.
     identify: (url) => (url.fetchUrl.length > config.limits.urlLength ? url : rules.apply(url)),
     productToken: productTokenOf(userAgent) ?? '*',

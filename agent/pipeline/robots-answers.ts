@@ -12,6 +12,8 @@ import { CAUSES, failureOutcome, GIVEN_UP } from './fetch-failure.ts';
 import { HOST_CHARS_MAX, type PageLinks } from './page-links.ts';
 
 export interface RobotsAnswersParts {
+  /** Whether `scope.hosts` includes the host, regardless of rules for single URLs. */
+  readonly isOfCrawl: (host: string) => boolean;
   /** Returns the Sitemap lines of a robots.txt as absolute URLs. */
   readonly sitemapsOf: (body: Uint8Array, url: string) => readonly string[];
   /** Whether the URL must not be requested because of its address, name or port. */
@@ -63,15 +65,16 @@ export class RobotsAnswers {
   }
 
   /**
-   * A redirect to another host is followed only to that host's own robots.txt. The scope restricts
-   * the pages crawled, not the rules obeyed.
+   * A redirect to another host is followed only to that host's own robots.txt, and only if the host
+   * is part of the crawl. `scope.include` and `scope.exclude` restrict the pages crawled, not the
+   * rules obeyed.
    */
   #elsewhere(access: RobotsRedirect): RobotsOutcome['answer'] {
-    const { location } = access;
-    if (location === robotsUrlOf(location)) return { ...access, origin: originOf(location) };
-    // A redirect that is not followed counts as a missing file.
-    const reason = `${REDIRECTED}${location}, which is not /robots.txt`;
-    return { kind: 'allowAll', reason };
+    const { location, host } = access;
+    const isItsOwn = location === robotsUrlOf(location);
+    if (!isItsOwn) return withoutRules(location, 'which is not /robots.txt');
+    if (!this.#p.isOfCrawl(host)) return withoutRules(location, 'out of scope');
+    return { ...access, origin: originOf(location) };
   }
 
   /** The sitemaps of a robots.txt that are in scope. */
@@ -89,3 +92,8 @@ export class RobotsAnswers {
 }
 
 type RobotsRedirect = Extract<RobotsAccess, { kind: 'redirect' }>;
+
+/** A redirect that is not followed counts as a missing file. */
+function withoutRules(location: string, why: string): RobotsOutcome['answer'] {
+  return { kind: 'allowAll', reason: `${REDIRECTED}${location}, ${why}` };
+}

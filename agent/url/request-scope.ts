@@ -1,8 +1,7 @@
 // Decides before each request whether the URL may be requested. A queued URL was found under an
 // earlier scope, and the operator may have narrowed the scope since. There are two exceptions from
 // the scope: the starting points of the config need not match `include`, which limits where the
-// crawl goes from them, and a robots.txt that the owner of another host needs is not a page. It is
-// even read from a host out of scope (RFC 9309, 2.3.1.2), to which nothing else is sent.
+// crawl goes from them, and a robots.txt that the owner of another host needs is not a page.
 
 import { formOf, type Identity, type SpelledUrl } from './crawl-url.ts';
 import { Scope, type ScopeRules } from './scope.ts';
@@ -41,8 +40,7 @@ export class RequestScope implements UrlScope {
   }
 }
 
-/** Whether the URL is the robots.txt of its origin. */
-export function isRobotsFile(form: string): boolean {
+function isRobotsFile(form: string): boolean {
   return (
     form.indexOf('/', form.indexOf('//') + 2) === form.length - ROBOTS_PATH.length &&
     form.endsWith(ROBOTS_PATH)

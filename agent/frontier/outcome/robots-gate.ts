@@ -9,7 +9,6 @@ import type { RobotsOutcome } from '../../core/protocol/outcome.ts';
 import type { KnownRobots, RobotsResult } from '../../core/protocol/visits-port.ts';
 import type { RequestForm } from '../../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../../url/redirect-reasons.ts';
-import { isRobotsFile } from '../../url/request-scope.ts';
 import type { FrontierStore, HostRecord, RobotsHop, RobotsRecord } from '../frontier-store.ts';
 import {
   asksAgain,
@@ -54,13 +53,6 @@ export type Gate =
   | { readonly kind: 'asking' }
   /** Robots.txt was unreachable in all attempts; the origin's pages fail with `error`. */
   | { readonly kind: 'given-up'; readonly error: string };
-
-const NEEDS_RULES: ReadonlySet<Gate['kind']> = new Set(['fetch', 'wait', 'asking']);
-
-/** Whether a URL that may be out of scope is queued because another host needs its rules. */
-export function needsRules({ fetchUrl }: { readonly fetchUrl: RequestForm }, gate: Gate): boolean {
-  return isRobotsFile(fetchUrl) && NEEDS_RULES.has(gate.kind);
-}
 
 /**
  * Error code of pages whose robots.txt was answered with 429 or 5xx in all attempts, or is on
@@ -165,8 +157,8 @@ export class RobotsGate {
 
   /**
    * Handles the answer for `url`, which was requested as the robots.txt of `origin`. A redirect to
-   * another host is not followed. If it leads to that host's own robots.txt, the host's owner is asked
-   * for the rules.
+   * another host is not followed. If it leads to that host's own robots.txt and the host is part of
+   * the crawl, the host's owner is asked for the rules.
    * @returns milliseconds for which the host must not be requested because of the answer
    */
   answered(origin: string, url: string, answer: RobotsAnswer, endedAt: number): number {

@@ -2,7 +2,6 @@
 // it is out of scope, its page limit is reached, or its pages repeat.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
-import { isRobotsFile } from '../../url/request-scope.ts';
 import type { HostRecord, QueueDrop, QueuePlace } from '../frontier-store.ts';
 import { ALL_BLOCKED } from '../outcome/outcome-handling.ts';
 import type { VisitsParts } from './visits-parts.ts';
@@ -32,7 +31,7 @@ export function endQueued(parts: VisitsParts, visit: Ends, now: Instant): number
   const { number, host } = visit.record;
   const { store, pagesPerHost, budgets } = parts;
   const pagesLeft = budgets?.pages?.over ? 0 : pagesPerHost - store.pagesDone(number);
-  const queueDrop = queueDropOf(parts, visit, pagesLeft, now);
+  const queueDrop = queueDropOf(parts, visit, pagesLeft);
   // While the whole queue ends, URLs found meanwhile end too, so each turn starts at the head.
   if (queueDrop !== visit.queueDrop || queueDrop?.origin === null) visit.endedTo = null;
   visit.queueDrop = queueDrop;
@@ -58,18 +57,9 @@ function forgetTrouble({ store }: VisitsParts, record: HostRecord): void {
   store.saveHost(record, null);
 }
 
-function queueDropOf(
-  parts: VisitsParts,
-  visit: Ends,
-  pagesLeft: number,
-  now: Instant,
-): QueueDrop | null {
-  const { host, number, stale } = visit.record;
-  if (!parts.scope.covers(host)) {
-    // Its robots.txt, of depth 0, is queued if another host's leads to it.
-    const next = parts.store.nextUrl(number, now.mono);
-    return next !== null && isRobotsFile(next.fetchUrl) ? null : OUT_OF_SCOPE;
-  }
+function queueDropOf(parts: VisitsParts, visit: Ends, pagesLeft: number): QueueDrop | null {
+  const { host, stale } = visit.record;
+  if (!parts.scope.covers(host)) return OUT_OF_SCOPE;
   if (parts.directives.blocks(host)) return BLOCKED_BY_DIRECTIVE;
   const begun = visit.queueDrop === BLOCKED_BY_DIRECTIVE ? null : visit.queueDrop;
   if (pagesLeft <= 0 && begun?.as.kind !== 'skipped') return OVER_PAGE_LIMIT;

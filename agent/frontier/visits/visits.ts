@@ -26,7 +26,7 @@ import { Novelty, slowDownOf } from '../outcome/novelty.ts';
 import { namedBy, type OutcomeHandlingParts, pageEnded } from '../outcome/outcome-handling.ts';
 import { believedWait, isDoubtful, isLastTest } from '../outcome/retry.ts';
 import { robotsEnded, robotsFailed } from '../outcome/robots-ends.ts';
-import { knownRobots, needsRules, originOf, RobotsGate } from '../outcome/robots-gate.ts';
+import { knownRobots, originOf, RobotsGate } from '../outcome/robots-gate.ts';
 import { RulesCache } from '../outcome/rules-cache.ts';
 import { HostSchedule, type Ready } from '../schedule/host-schedule.ts';
 import { type Line, type Place, Places } from '../schedule/places.ts';
@@ -315,13 +315,13 @@ export class Visits implements VisitsPort {
   /** Requests the URL or its robots.txt, or waits. Returns false if the URL was skipped. */
   #pass(visit: Visit, next: QueuedUrl, now: Instant): boolean {
     const { record } = visit;
-    const { robots } = this.#p;
-    const gate = robots ? visit.gate.check(next.fetchUrl, now.mono) : ({ kind: 'pass' } as const);
     // The scope may have changed since the URL was found.
-    if (!this.#p.scope.admits(record.host, next) && !needsRules(next, gate)) {
+    if (!this.#p.scope.admits(record.host, next)) {
       this.#p.store.skip(record.number, next.url, 'scope');
       return false;
     }
+    if (!this.#p.robots) return this.#request(visit, 'page', next, now);
+    const gate = visit.gate.check(next.fetchUrl, now.mono);
     switch (gate.kind) {
       case 'pass':
         return this.#request(visit, 'page', next, now);
@@ -331,8 +331,8 @@ export class Visits implements VisitsPort {
       case 'fetch': {
         const { url } = gate;
         visit.robotsOf = originOf(next.url);
-        const file = { ...next, url: String(url), fetchUrl: url, attempts: 0 };
-        return this.#request(visit, 'robots', file, now);
+        const robots = { ...next, url: String(url), fetchUrl: url, attempts: 0 };
+        return this.#request(visit, 'robots', robots, now);
       }
       case 'wait': {
         const { attempts, failedSince = null } = next;

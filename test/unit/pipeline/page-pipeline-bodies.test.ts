@@ -38,6 +38,7 @@ function pipelineOf(bodies: BodyBudget, parts: Partial<PipelineParts>, result = 
     parse: async (input) => parsePage(input),
     inScope: () => true,
     admits: () => true,
+    isOfCrawl: () => true,
     identify: (found) => found,
     productToken: 'mybot',
     embeds: false,

@@ -69,6 +69,7 @@ function outcomeOf(
     parse: (input) => parseDocument(input),
     inScope: (host, { url: identity }) => host === 'a.test' && !identity.endsWith('.txt'),
     admits: ({ url, fetchUrl = url }) => fetchUrl.length <= 100,
+    isOfCrawl: (host) => host === 'a.test' || host === 'b.test',
     identify: (found) => rules.apply(found),
     productToken: 'mybot',
     embeds: false,
@@ -295,19 +296,18 @@ test('pipeline: a robots.txt that redirects to a forbidden address is unreachabl
   assert.equal((await answerTo('http://b.test/robots.txt')).kind, 'redirect');
 });
 
-test('pipeline: a redirect to the robots.txt of another host is followed, whatever the scope', async () => {
-  // The scope excludes `.txt`, all pages of b.test, and c.test.
-  for (const host of ['b.test', 'c.test']) {
-    const origin = `http://${host}:81`;
-    const location = `${origin}/robots.txt`;
-    assert.deepEqual(await answerTo(location), { kind: 'redirect', location, host, origin });
-  }
+test('pipeline: a redirect to the robots.txt of another crawled host is followed, whatever the scope of pages', async () => {
+  // The scope excludes `.txt` and all pages of b.test.
+  const location = 'http://b.test:81/robots.txt';
+  const followed = { kind: 'redirect', location, host: 'b.test', origin: 'http://b.test:81' };
+  assert.deepEqual(await answerTo(location), followed);
   const within = { kind: 'redirect', location: 'http://a.test/r', host: 'a.test' };
   assert.deepEqual(await answerTo('/r'), within);
 });
 
 test('pipeline: a robots.txt whose target is not requested counts as missing, with the reason', async () => {
   for (const [location, why] of [
+    ['http://c.test/robots.txt', 'out of scope'],
     ['http://b.test/robots.txt?x', 'which is not /robots.txt'],
     ['http://b.test/r.txt', 'which is not /robots.txt'],
   ] as const) {

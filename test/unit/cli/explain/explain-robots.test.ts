@@ -60,7 +60,7 @@ test('explain robots: names the rule and its source, or the reason for no rules'
   assert.equal(await why(known({})), 'no rule matches');
   const absent = (text: string) => why(known({ kind: 'allowAll', reason: text }));
   assert.equal(await absent('status_404'), 'no rules: status_404');
-  const ignored = 'redirected to http://c.test/r.txt, which is not /robots.txt';
+  const ignored = 'redirected to http://c.test/robots.txt, out of scope';
   assert.equal(await absent(ignored), `no rules: ${ignored}`);
   const sixth = `redirected to ${THERE}`;
   assert.equal(await absent(sixth), `no rules: ${sixth}, too many redirects`);

@@ -170,17 +170,3 @@ test('robots elsewhere: reports the rules of an origin with their standing', () 
   told({ kind: 'unreachable', reason: 'dns', final: true });
   assert.equal(robotsOf()!.standing, 'fresh');
 });
-
-test('robots elsewhere: of a host out of scope, only its robots.txt is requested', () => {
-  const agent = new OneAgent({
-    web: ({ kind }) =>
-      kind === 'robots' ? { robots: 'User-agent: *\nAllow: /' } : { status: 200 },
-    robots: true,
-    scope: { covers: () => false, admits: () => false },
-  });
-  agent.find(ROBOTS, page(1));
-  agent.run();
-  assert.deepEqual(agent.asked('any'), [ROBOTS]);
-  assert.deepEqual(agent.skipped(), { [ROBOTS]: 'scope', [page(1)]: 'scope' });
-  agent.checkAccounts();
-});
