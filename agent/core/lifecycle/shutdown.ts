@@ -220,9 +220,7 @@ export class Shutdown implements Part {
     const isLate = now.mono - since >= LEAVE_MS_MAX;
     // After a rebirth, this agent must join again before it can hand anything over.
     if (this.#joinedOnce && !view.joined && !isLate) return;
-    // Agents that wait with this one for a contact take no hosts.
-    const isWaiting = !this.#joinedOnce && ![...view.members()].some(({ joined }) => joined);
-    const hasSuccessors = view.hasOwners && !isWaiting;
+    const hasSuccessors = view.hasOwners;
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (hasSuccessors && !isLate && (!given || visits.openCount() > 0)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });

@@ -53,23 +53,3 @@ it('end: the crawl continues if a member gets work meanwhile', () => {
   pump(5 * SUSPECT_MS);
   assert.equal(shutdown.state, 'complete');
 });
-
-it('leave: an agent that has not joined does not wait for members that have not, either', () => {
-  const effects = new Effects();
-  const member = { joined: true };
-  const parts = {
-    settings: { id: 'a1' },
-    ...{ effects, events: { record: () => 0 }, outbound: { toMember() {} } },
-    view: { joined: false, hasOwners: true, members: () => [member] },
-    handOff: { hasGivenAll: () => false },
-    ...{ moves: { isQuiet: true }, routing: { isQuiet: true }, visits: { openCount: () => 0 } },
-    completion: { members: [] },
-  };
-  const shutdown = new Shutdown(parts as unknown as ConstructorParameters<typeof Shutdown>[0]);
-  shutdown.leave({ mono: 0, wall: 0 });
-  shutdown.pump({ mono: 1, wall: 1 });
-  assert.equal(shutdown.state, 'leaving');
-  member.joined = false;
-  shutdown.pump({ mono: 2, wall: 2 });
-  assert.deepEqual([shutdown.state, effects.take().map(({ type }) => type)], ['ended', ['end']]);
-});
