@@ -82,10 +82,10 @@ export function firstDifference(a: string, b: string): Difference | null {
 }
 
 /** What all networks that share a crawl must agree on, as JSON. */
-export function sharedSettingsOf({ dedup, urls }: Config): string {
+export function sharedSettingsOf(config: Config): string {
+  const { dedup } = config;
   const networks = sortedSet(Object.keys(dedup.networks));
-  const dropParameters = sortedSet(urls.dropParameters.map((name) => name.toLowerCase()));
-  const shared = { dedup: { networks, leaseMs: dedup.leaseMs }, urls: { ...urls, dropParameters } };
+  const shared = { dedup: { networks, leaseMs: dedup.leaseMs }, urls: urlsOf(config) };
   return canonicalJson(shared);
 }
 
@@ -103,8 +103,13 @@ export function crawlKey(config: Config): string {
 
 /** @returns a hash of the settings that decide which links of a page are followed */
 export function linkRulesHash(config: Config): string {
-  const rules = { scope: scopeOf(config), links: config.links, urls: config.urls };
+  const rules = { scope: scopeOf(config), links: config.links, urls: urlsOf(config) };
   return sha256Hex(canonicalJson(rules)).slice(0, 32);
+}
+
+function urlsOf({ urls }: Config) {
+  const dropParameters = sortedSet(urls.dropParameters.map((name) => name.toLowerCase()));
+  return { ...urls, dropParameters };
 }
 
 function scopeOf({ scope }: Config) {

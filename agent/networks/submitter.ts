@@ -37,6 +37,14 @@ interface SubmitterParts extends NetworkParts {
   readonly claimsMissing: () => void;
 }
 
+/** A verdict whose URLs are being decided. Its frame is open meanwhile. */
+interface Settling {
+  readonly verdict: VerdictFrame;
+  decided: number;
+  /** Whether it needs several turns. */
+  isSplit: boolean;
+}
+
 interface Submitted {
   readonly frame: Frame;
   readonly identities: readonly string[];
@@ -75,8 +83,7 @@ export class Submitter {
   #cursor = '0';
   /** Verdicts that wait for the next pump. */
   readonly #arrived: VerdictFrame[] = [];
-  /** The verdict whose URLs are being decided, and how many are. Its frame is open meanwhile. */
-  #settling: { readonly verdict: VerdictFrame; decided: number } | null = null;
+  #settling: Settling | null = null;
   #pollMs = POLL_MIN_MS;
   #repeatAfter: string | null = null;
   #repeatAtMs = -Infinity;
@@ -258,26 +265,27 @@ export class Submitter {
   #settle(now: Instant): void {
     this.#p.slice?.begin();
     while (this.#settling !== null || this.#arrived.length > 0) {
-      this.#settling ??= { verdict: this.#arrived.shift()!, decided: 0 };
+      this.#settling ??= { verdict: this.#arrived.shift()!, decided: 0, isSplit: false };
       if (!this.#settlePart(this.#settling, now)) return this.#p.wake();
       this.#settling = null;
     }
   }
 
   /** False: the turn has no time for the rest of the verdict. */
-  #settlePart(settling: { readonly verdict: VerdictFrame; decided: number }, now: Instant) {
+  #settlePart(settling: Settling, now: Instant): boolean {
     const { verdict } = settling;
     if (!this.#fits(verdict)) return true;
     const { identities, isRepeated, madeAtMs } = this.#frames.get(verdict.number)!;
     for (; settling.decided < identities.length; settling.decided++) {
       if (this.#p.slice?.mayGoOn() === false) {
-        // A URL that is decided and then waits again is not offered while its frame is open.
-        this.#storeHasMore = true;
+        settling.isSplit = true;
         return false;
       }
       this.#decide(identities[settling.decided]!, verdict, settling.decided, isRepeated);
     }
     this.#take(verdict.number);
+    // A URL that was decided and waits again was not offered while its frame was open.
+    if (settling.isSplit) this.#storeHasMore = true;
     this.#counts.verdicts++;
     this.#counts.latencyMs += now.mono - madeAtMs;
     return true;

@@ -132,6 +132,7 @@ export type RowEvent =
       readonly key: string;
       readonly round: number;
       readonly attempts: number;
+      readonly depth?: number;
       /** The previous record of its page, without validators if the page was not settled. */
       readonly former?: PreviousPage;
       readonly sitemap?: boolean;

@@ -92,6 +92,8 @@ export class RobotsGate {
   readonly #seen = new Map<string, { readonly fetchedAt: number; readonly delayMs: number }>();
   /** Cost of all checks and parsing so far; a step is about one octet examined. */
   steps = 0;
+  /** An origin whose rules are known; null: none was found yet. Saves reading its record. */
+  #answering: string | null = null;
   /** The longest Crawl-delay of the stored files; null: to be read again. */
   #storedDelayMs: number | null = null;
 
@@ -129,13 +131,17 @@ export class RobotsGate {
     return this.#verdict(this.#read(origin, record), url);
   }
 
-  /** Whether the rules of another origin of the host are known: its web server is no dead host. */
+  /** Whether the rules of another origin of the host are known, so its web server answers. */
   #hasOther(origin: string): boolean {
+    if (this.#answering !== null) return this.#answering !== origin;
     const { host, number } = this.#host;
-    return [...this.#seen.keys(), `http://${host}`, `https://${host}`].some((other) => {
+    const others = [...this.#seen.keys(), `http://${host}`, `https://${host}`];
+    const found = others.find((other) => {
       const kind = other === origin ? undefined : this.#p.store.robots(number, other)?.kind;
       return kind === 'rules' || kind === 'allowAll';
     });
+    this.#answering = found ?? null;
+    return found !== undefined;
   }
 
   #read(origin: string, { kind, body, fetchedAt }: RobotsRecord): RobotsRules {
@@ -205,6 +211,7 @@ export class RobotsGate {
   }
 
   #forget(origin: string): void {
+    if (this.#answering === origin) this.#answering = null;
     this.#p.rules.drop(origin);
     this.#seen.delete(origin);
   }

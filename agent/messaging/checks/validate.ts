@@ -211,6 +211,7 @@ const again = shape<Extract<RowEvent, { kind: 'again' }>>({
   key,
   round,
   attempts: whole,
+  depth: optional(whole),
   former: optional(previousPage),
   sitemap: optional(flag),
   hops: optional(natural(HOPS_MAX)),

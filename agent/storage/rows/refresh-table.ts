@@ -14,6 +14,7 @@ import type { Note, Numbers } from '../tables/numbers.ts';
 import type { PageTable } from '../tables/page-table.ts';
 import { PreviousPages } from '../tables/previous-pages.ts';
 import type { RobotsTable } from '../tables/robots-table.ts';
+import type { NetworkUrls } from './network-urls.ts';
 
 const QUEUED = 0;
 const SKIPPED = 3;
@@ -30,6 +31,14 @@ interface KnownRow {
   readonly reason: string | null;
 }
 
+export interface RefreshedTables {
+  readonly pages: PageTable;
+  readonly robots: RobotsTable;
+  /** Null: this crawl is not shared with other networks. */
+  readonly networks: NetworkUrls | null;
+  readonly strings: InternedStrings;
+}
+
 export class RefreshTable {
   readonly #hosts: HostTable;
   readonly #numbers: Numbers;
@@ -37,6 +46,7 @@ export class RefreshTable {
   readonly #s: ReturnType<typeof statements>;
   readonly #pages: PageTable;
   readonly #robots: RobotsTable;
+  readonly #networks: NetworkUrls | null;
   readonly #previous: PreviousPages;
   readonly #linkRules: string;
   #round: number;
@@ -50,9 +60,7 @@ export class RefreshTable {
     hosts: HostTable,
     numbers: Numbers,
     note: Note,
-    pages: PageTable,
-    robots: RobotsTable,
-    strings: InternedStrings,
+    { pages, robots, networks, strings }: RefreshedTables,
     linkRules: string,
   ) {
     this.#hosts = hosts;
@@ -61,6 +69,7 @@ export class RefreshTable {
     this.#s = statements(db);
     this.#pages = pages;
     this.#robots = robots;
+    this.#networks = networks;
     this.#previous = new PreviousPages(db, strings);
     this.#round = Number(this.#s.meta.get('round') ?? 0);
     this.#ruledFrom = Number(this.#s.meta.get('ruled_from') ?? 0);
@@ -79,7 +88,8 @@ export class RefreshTable {
     this.#round = round;
     this.#hosts.restart();
     this.#s.saveMeta.run('round', round);
-    if (this.#rules !== SEVERAL) return;
+    // An agent without URLs takes over hosts whose pages were read under rules that it cannot know.
+    if (this.#rules !== SEVERAL && this.#s.any.get() !== undefined) return;
     this.#rules = this.#linkRules;
     this.#ruledFrom = round;
     this.#s.saveMeta.run('link_rules', this.#rules);
@@ -141,7 +151,10 @@ export class RefreshTable {
     this.#pages.delete(id);
     if (former) this.#previous.save(id, former);
     else this.#previous.delete(id);
-    this.#s.queue.run(round, n, attempts, id);
+    // A skipped URL has no verdict of the other networks, or has been released.
+    const key = state === SKIPPED && this.#networks ? this.#s.key.get(id) : undefined;
+    const notBefore = key === undefined ? 0 : this.#networks!.placeOf(host, key);
+    this.#s.queue.run(round, n, attempts, notBefore, id);
     if (state !== 0) this.#hosts.addQueued(host, 1);
     if (state !== 0 && state !== SKIPPED) this.#hosts.addPage(host, -1);
     this.#note(host, id, n, 'again');
@@ -192,9 +205,11 @@ function statements(db: Connection) {
       `SELECT id, state, done, round, attempts, reason FROM urls
        WHERE ${idsOfHost('id', '$host')} AND id > $after ORDER BY id LIMIT $max`,
     ),
-    queue: db.prepare<[number, number, number | null, number]>(
+    any: db.prepare<[], unknown>('SELECT 1 FROM urls LIMIT 1'),
+    key: db.prepare<[number], string>('SELECT key FROM urls WHERE id = ?').pluck(),
+    queue: db.prepare<[number, number, number | null, number, number]>(
       `UPDATE urls SET state = 0, round = ?, again = ?, attempts = coalesce(?, attempts), done = 0,
-         not_before = 0, failed_since = NULL, hops = 0, reason = NULL WHERE id = ?`,
+         not_before = ?, failed_since = NULL, hops = 0, reason = NULL WHERE id = ?`,
     ),
   };
 }

@@ -97,13 +97,14 @@ export class RowTable {
     this.robots = new RobotsTable(db, numbers, (row, origin, n) =>
       this.note(row, origin, n, 'robots'),
     );
-    const { pages, robots } = this;
-    this.refresh = new RefreshTable(db, hosts, numbers, note, pages, robots, strings, linkRules);
+    this.networks = isShared ? new NetworkUrls(db, hosts, ids) : null;
+    const { pages, robots, networks } = this;
+    const tables = { pages, robots, networks, strings };
+    this.refresh = new RefreshTable(db, hosts, numbers, note, tables, linkRules);
     this.shut = new ShutUrls(db, hosts, ids, this.refresh);
     this.amendments = new Amendments(db, numbers, note);
     this.#hosts = hosts;
     this.#numbers = numbers;
-    this.networks = isShared ? new NetworkUrls(db, hosts, ids) : null;
     this.deleted = new DeletedHosts(db);
     this.#s = statements(db);
     this.#marks = new MarkTable(db);
@@ -190,11 +191,21 @@ export class RowTable {
     if (kind === 'found') return foundEvent(row, n);
     // The URL was requeued later, under a higher number.
     if (n !== row.again) return null;
-    const { key, round, attempts, hops, fetchUrl } = row;
+    const { key, round, attempts, depth, hops, fetchUrl } = row;
     const former = this.refresh.told(row);
     const sitemap = row.sitemap > 0 && { sitemap: true };
     const moved = hops > 0 && { hops, ...(fetchUrl !== null && { fetchUrl }) };
-    return { kind, n, key, round, attempts, ...(former && { former }), ...sitemap, ...moved };
+    return {
+      kind,
+      n,
+      key,
+      round,
+      attempts,
+      depth,
+      ...(former && { former }),
+      ...sitemap,
+      ...moved,
+    };
   }
 
   /** Null if the URL was settled later, under a higher number. */
@@ -283,7 +294,7 @@ export class RowTable {
     host: HostRow,
     event: Omit<Extract<RowEvent, { kind: 'again' }>, 'kind' | 'n'>,
   ): boolean {
-    const { key, round, attempts, former, fetchUrl = null, hops = 0 } = event;
+    const { key, round, attempts, depth, former, fetchUrl = null, hops = 0 } = event;
     if (fetchUrl !== null && !hasOriginOf(identityOf(host.host, key), fetchUrl)) return false;
     const row = this.#row(host, key);
     if (!row) return false;
@@ -295,7 +306,8 @@ export class RowTable {
     // After equally many redirects, all agents choose the same form.
     const isFirst = hops > 0 && hops === mine && (fetchUrl ?? '') < (row.fetchUrl ?? '');
     if (hops > mine || isFirst) this.amendments.moveTo(host, row.id, fetchUrl, hops);
-    if (hops >= mine) this.#s.merge.run({ id: row.id, depth: row.depth, attempts, round });
+    const merged = { id: row.id, depth: depth ?? row.depth, attempts, round };
+    if (hops >= mine) this.#s.merge.run(merged);
     return isLater;
   }
 

@@ -79,9 +79,12 @@ export class UrlTable {
     const { depth, attempts = 0, fetchUrl = null } = item;
     const place = this.#ids.find(row.number, key);
     if (place >= 0) {
+      const opens = skip === null ? 1 : 0;
       const merged =
-        depth === 0 || attempts > 0 ? this.#s.merge.get({ id: place, depth, attempts }) : undefined;
-      const isOpen = merged?.state === SKIPPED && skip === null;
+        depth === 0 || attempts > 0
+          ? this.#s.merge.get({ id: place, depth, attempts, opens })
+          : undefined;
+      const isOpen = merged?.state === SKIPPED;
       if (isOpen) this.#refresh.reopen(row, merged);
       if (item.sitemap) this.#rows.amendments.declare(row, place);
       return isOpen;
@@ -342,6 +345,8 @@ function whole(page: PageRow, host: Host): PageRow {
  * the statement again for each new value: ten microseconds instead of one.
  */
 const HOST = `${hostOfId('id')} = ? + 0`;
+/** URLs whose wait ends in one step: all those of an origin wait until the same time. */
+const RELEASED_MAX = 500;
 
 const NEXT = `SELECT id, key, fetch_url AS fetchUrl, depth, attempts, failed_since AS failedSince, hops,
     ${referrerOf('u')} AS referrer, again, sitemap
@@ -372,17 +377,17 @@ function statements(db: Connection) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     merge: db.prepare<
-      [{ id: number; depth: number; attempts: number }],
+      [{ id: number; depth: number; attempts: number; opens: number }],
       { id: number; state: number; round: number }
     >(
       `UPDATE urls SET depth = min(depth, $depth), attempts = max(attempts, $attempts)
        WHERE id = $id AND (state = 0 AND (depth > $depth OR attempts < $attempts)
-         OR state = 3 AND reason = 'depth' AND depth > $depth)
+         OR $opens AND state = 3 AND reason = 'depth' AND depth > $depth)
        RETURNING id, state, round`,
     ),
     release: db.prepare<[number, number]>(
-      `UPDATE urls SET not_before = 0
-       WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= ?`,
+      `UPDATE urls SET not_before = 0 WHERE id IN (SELECT id FROM urls
+       WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= min(?, ${ASKING - 1}) LIMIT ${RELEASED_MAX})`,
     ),
     next: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1`),
     nth: db.prepare<[number, number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1 OFFSET ?`),

@@ -168,6 +168,22 @@ describe('submitter', () => {
     assert.deepEqual([submitter.counts().verdicts, log.claimsMissing], [1, 0]);
   });
 
+  it('a URL that waits again while its verdict is decided is sent again', async () => {
+    let left = 0;
+    const slice = { begin: () => (left = 1), mayGoOn: () => left-- > 0 };
+    const { submitter, log, turn } = subject('proceed', slice);
+    submitter.offer(['x', 'y'], at(0));
+    await turn(0);
+    submitter.arrived({ number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false });
+    submitter.pump(at(1));
+    // Its host was deleted and found again.
+    log.stored = ['x'];
+    submitter.offer(['x'], at(1));
+    submitter.pump(at(2));
+    await turn(5000);
+    assert.equal(log.frames.length, 2);
+  });
+
   it('a verdict for other URLs, or with a network that does not exist, is ignored', async () => {
     const { submitter, log, turn, answer } = subject();
     submitter.offer(['x', 'y'], at(0));

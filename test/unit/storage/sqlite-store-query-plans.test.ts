@@ -122,7 +122,7 @@ const uses: [string, string, RegExp, (store: SqliteStore, number: number) => voi
   ],
   [
     'waits that are over',
-    'SET not_before = 0\n',
+    'SET not_before = 0 WHERE id IN',
     /INDEX queue \(<expr>=\? AND not_before>\?/,
     next,
   ],

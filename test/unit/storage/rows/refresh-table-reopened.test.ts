@@ -35,11 +35,12 @@ function turn<T>(store: SqliteStore, act: () => T): T {
   return result;
 }
 
-function fetch(store: SqliteStore, fetchedAt: number, warcOffset: number): void {
+function fetch(store: SqliteStore, fetchedAt: number, warcOffset: number, etag = ''): void {
   const { number } = store.host(HOST);
   turn(store, () => {
     store.recordPage(number, {
       ...{ url: PAGE, attempts: 1, status: 200, error: null, contentType: null, bytes: 1 },
+      ...(etag !== '' && { etag }),
       ...{ digest: null, fetchedAt, durationMs: 1, redirectTo: null, warcFile: FILE, warcOffset },
     });
     store.settle(HOST, PAGE);
@@ -115,10 +116,42 @@ test('reopened: a URL skipped for its depth, when another host links to it', () 
   found(17, 'depth');
   stream(owner.store, 'a1', copy.store);
   assert.equal(found(18, 'depth'), 'known');
+  assert.equal(found(0, 'trap'), 'known');
   assert.equal(found(0, null), 'new');
   assert.equal(found(0, null), 'known');
   assert.equal(owner.store.nextUrl(owner.store.host(HOST).number, 0, 0)?.depth, 0);
   stream(owner.store, 'a1', copy.store);
   assert.deepEqual(copy.states(), { 'h/1': 'queued' });
+  assert.equal(copy.store.nextUrl(copy.store.host(HOST).number, 0, 0)?.depth, 0);
   assert.deepEqual(owner.store.owned(), { hosts: 1, hostsWithQueue: 1, queued: 1, pages: 0 });
+});
+
+test('reopened: among networks, a URL skipped for its depth waits for their verdict', () => {
+  const store = new SqliteStore(openInMemory(), {
+    ...{ durability: 'process', hostDelayMs: 0, isShared: true },
+  });
+  turn(store, () => store.setOwned(HOST, true));
+  turn(store, () => store.enqueue(HOST, { url: PAGE, depth: 17 }, 'depth'));
+  turn(store, () => store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
+  assert.equal(store.nextUrlAt(store.host(HOST).number), 'networks');
+  assert.deepEqual(store.networks!.takeNews().waiting, [PAGE]);
+});
+
+test('reopened: an agent that has no URL when a round begins reads all pages whole', () => {
+  const [owner, fresh] = [open(), open()];
+  turn(owner.store, () => owner.store.enqueue(HOST, { url: PAGE, depth: 0 }, null));
+  fetch(owner.store, 1000, 500, 'v1');
+  turn(fresh.store, () => fresh.store.beginRound(10));
+  stream(owner.store, 'a1', fresh.store);
+  for (const [store, etag] of [
+    [fresh.store, undefined],
+    [owner.store, 'v1'],
+  ] as const) {
+    turn(store, () => {
+      store.beginRound(10);
+      store.requeueKnown(HOST, 10);
+    });
+    const asked = store.nextUrl(store.host(HOST).number, 0, 0);
+    assert.deepEqual([asked?.url, asked?.previous?.etag], [PAGE, etag]);
+  }
 });
