@@ -35,8 +35,9 @@ export type Scope = 'cluster' | 'machine';
 /** Agents that a message names. */
 const NAMED_MAX = 20;
 const MACHINE = { scope: 'machine' } as const;
-/** This process, which reads the events of each agent once for all clients. */
-const OWN: Client = { address: 'own', signal: new AbortController().signal };
+/** This process, which reads the events of each agent once for all clients. Agents take turns. */
+const ownOf = (agent: string): Client => ({ address: `own ${agent}`, signal: NEVER_GONE });
+const NEVER_GONE = new AbortController().signal;
 
 const historySchema = z.object({
   span: z.object({ from: z.number(), to: z.number() }).nullable(),
@@ -164,7 +165,7 @@ export class ClusterLists {
 
   readonly eventSources = async (): Promise<readonly EventSource[]> => {
     const here = foundAgents(this.#config.agent.dataDir).map((agent) => {
-      return { agent, read: (after: number | null) => this.events(agent, after, OWN) };
+      return { agent, read: (after: number | null) => this.events(agent, after, ownOf(agent)) };
     });
     const { agents } = await this.#elsewhere('cluster');
     const elsewhere = agents.map((agent) => {

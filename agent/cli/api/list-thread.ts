@@ -16,7 +16,7 @@ export interface Client {
   readonly signal: AbortSignal;
 }
 
-/** Calls that wait: those of 50 dashboards, or ten seconds of work for lists of many hosts. */
+/** Calls that wait: those of 50 dashboards. */
 const WAITING_MAX = 256;
 
 const AGAIN = 'try again in some seconds';
@@ -46,6 +46,8 @@ export class ListThread {
   }
 
   close(): void {
+    const closed = new Error('the server has been closed');
+    for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
     this.#waiting.clear();
     void this.#worker?.terminate();
   }
@@ -99,8 +101,14 @@ export class ListThread {
     this.#waiting.delete(address);
     if (others.length > 0) this.#waiting.set(address, others);
     this.#running = call!;
-    this.#worker ??= this.#start();
-    this.#worker.postMessage(call!.request);
+    try {
+      this.#worker ??= this.#start();
+      this.#worker.postMessage(call!.request);
+    } catch (error) {
+      // The system permits no further thread; the next call tries again.
+      this.#ended().reject(error);
+      this.#next();
+    }
   }
 
   #start(): Worker {

@@ -90,7 +90,8 @@ export class EventStream {
     this.#isPolling = true;
     try {
       const sources = await this.#sources();
-      await Promise.all(sources.map((source) => this.#pollOne(source)));
+      // One that fails is asked again with the next poll, which waits for all others.
+      await Promise.allSettled(sources.map((source) => this.#pollOne(source)));
     } catch {
       // No agent can be asked now; the next poll asks again.
     } finally {
@@ -112,9 +113,9 @@ export class EventStream {
     const behind = clients.filter((client) => (of(client) ?? Infinity) < near);
     if (live.length > 0) {
       const from = Math.min(...live.map((client) => of(client)!));
-      this.#pass(agent, await source.read(from), live);
+      if (!this.#pass(agent, await source.read(from), live)) return;
     }
-    if (fresh.length > 0) this.#pass(agent, await source.read(null), fresh);
+    if (fresh.length > 0 && !this.#pass(agent, await source.read(null), fresh)) return;
     const last = this.#turns.get(agent) ?? 0;
     const isNext = ({ number }: Client) => number > last;
     const turns = [...behind.filter(isNext), ...behind.filter((client) => !isNext(client))];
@@ -122,12 +123,13 @@ export class EventStream {
       this.#turns.set(agent, client.number);
       const from = of(client)!;
       const same = turns.filter((one) => of(one) === from);
-      this.#pass(agent, await source.read(from), same);
+      if (!this.#pass(agent, await source.read(from), same)) return;
     }
   }
 
-  #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): void {
-    if (!read) return;
+  /** False: the agent has not answered, and is not asked again in this poll. */
+  #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): boolean {
+    if (!read) return false;
     const { last, events } = read;
     this.#ends.set(agent, last);
     for (const client of clients) {
@@ -144,6 +146,7 @@ export class EventStream {
         if (text !== null) write(client, text);
       }
     }
+    return true;
   }
 }
 

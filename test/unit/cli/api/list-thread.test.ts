@@ -110,3 +110,8 @@ test('no list is made for a client that has gone', async (t) => {
     ],
   );
 });
+
+test('calls fail if no thread can be started, and the next call tries again', async () => {
+  const thread = new ListThread(config('/'), new URL('http://a.test/'));
+  for (let k = 0; k < 2; k++) await assert.rejects(thread.call(clientOf('a'), 'hosts', LIST, []));
+});

@@ -89,3 +89,32 @@ test('event stream: an event that cannot be made a text is left out', async (t) 
   await poll();
   assert.deepEqual(sent(), [1, 3]);
 });
+
+test('event stream: an agent that fails or does not answer is read once in a poll', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const reads = { slow: 0, broken: 0, silent: 0 };
+  const read = {
+    slow: () => new Promise<never>(() => reads.slow++),
+    broken: async () => {
+      reads.broken++;
+      throw new Error('busy');
+    },
+    silent: async () => {
+      reads.silent++;
+      return null;
+    },
+  };
+  const stream = new EventStream(async () =>
+    (['slow', 'broken', 'silent'] as const).map((agent) => ({ agent, read: read[agent] })),
+  );
+  const response = Object.assign(new EventEmitter(), {
+    ...{ writableLength: 0, writeHead: () => {}, destroy: () => {}, write: () => {} },
+  });
+  stream.add(response as unknown as ServerResponse, '');
+  stream.add(response as unknown as ServerResponse, 'silent.0');
+  for (let k = 0; k < 5; k++) {
+    t.mock.timers.tick(1000);
+    for (let n = 0; n < 20; n++) await turn();
+  }
+  assert.deepEqual(reads, { slow: 1, broken: 1, silent: 1 });
+});
