@@ -34,7 +34,10 @@ export interface EventHistory {
   readonly backups: number | null;
   /** How its last run ended; null if that is unknown. */
   readonly end: 'complete' | 'left' | null;
-  /** Unix milliseconds of the last event except refusals; -Infinity if it never joined. */
+  /**
+   * Unix milliseconds of the last event except refusals and directives, which the files of dead
+   * agents receive, too; -Infinity if it never joined.
+   */
   readonly lastAt: number;
 }
 
@@ -130,7 +133,7 @@ export function historyOf(file: StateFile): EventHistory {
   let hasJoined = false;
   for (const [time, kind, text] of eventsOf(file)) {
     const at = Number(time);
-    if (kind !== 'refused') lastAt = Math.max(lastAt, at);
+    if (kind !== 'refused' && kind !== 'order') lastAt = Math.max(lastAt, at);
     const detail = parsed(text);
     const mine = detail.agent === undefined || detail.agent === agent;
     // An agent that leaves after the crawl is complete does not change the owners.

@@ -54,7 +54,22 @@ test('members: a crawl is not complete any more after a block has been taken bac
   assert.equal(historyOf(fileOf('a', ...whole)).end, 'complete');
   const off: Event = [4, 'order', { order: 'block', host: '*', value: null, by: 'a' }];
   const { end, view, lastAt } = historyOf(fileOf('a', ...whole, off));
-  assert.deepEqual([end, [...view], lastAt], [null, ['a'], 4]);
+  assert.deepEqual([end, [...view], lastAt], [null, ['a'], 3]);
   const delay: Event = [4, 'order', { order: 'delay', host: '*', value: null, by: 'a' }];
   assert.equal(historyOf(fileOf('a', ...whole, delay)).end, 'complete');
+});
+
+test('members: a directive taken back in the file of a dead agent does not restore its view', () => {
+  const off: Event = [9, 'order', { order: 'delay', host: '*', value: null, by: 'a' }];
+  const a = fileOf(
+    'a',
+    [1, 'join', joined('a', 'x')],
+    [2, 'suspect', { agent: 'x' }],
+    [3, 'join', { agent: 'b' }],
+    [4, 'complete', { view: ['a', 'b'], backups: 1 }],
+    off,
+  );
+  const x = fileOf('x', [1, 'join', joined('x', 'a')], [10, off[1], off[2]]);
+  const { last, view } = lastView([a, x].map(historyOf), 'ring');
+  assert.deepEqual([last?.agent, last?.end, view], ['a', 'complete', ['a', 'b']]);
 });
