@@ -2,10 +2,12 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { run, start, until, untilJoined } from './cli-process.ts';
 import { assertCode } from './cluster-stage.ts';
 import { stageOf } from './contacts-stage.ts';
+import { makeQueuedState } from './queued-state.ts';
 
 describe('contacts', { concurrency: 2 }, () => {
   test('without an answer of a contact, an agent says so and waits for it', async (t) => {
@@ -95,5 +97,20 @@ describe('contacts', { concurrency: 2 }, () => {
     await until('the line', () => said.test(again.stderr()));
     await untilJoined(config, 'a');
     assert.notEqual(scratch.pid('a'), null);
+  });
+
+  test('stop asks the agents although the directory has only another crawl', async (t) => {
+    const stage = await stageOf(t, 'a', 119);
+    const written = JSON.parse(fs.readFileSync(stage.config, 'utf8')) as object;
+    const config = stage.scratch.write('renamed.json', { ...written, name: 'another' });
+    const { ended } = stage.begin('a', config);
+    await untilJoined(config, 'a');
+    const dataDir = path.join(stage.scratch.directory, 'other');
+    makeQueuedState({ dataDir }, 'z', 'http://h.test/');
+    const refused = await run('stop', config, 'z', '--data', dataDir);
+    assertCode(refused, 4);
+    assert.match(refused.stderr, /belongs to crawl 'cli-test'/);
+    assertCode(await run('stop', config, '--data', dataDir), 0);
+    assertCode(await ended, 11);
   });
 });

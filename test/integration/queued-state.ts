@@ -6,8 +6,12 @@ import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
 import type { Scratch } from './cli-process.ts';
 
-export function makeQueuedState(scratch: Scratch, agent: string, url: string): void {
-  const directory = path.join(scratch.dataDir, agent);
+export function makeQueuedState(
+  { dataDir }: Pick<Scratch, 'dataDir'>,
+  agent: string,
+  url: string,
+): void {
+  const directory = path.join(dataDir, agent);
   const opened = openState({ directory, crawl: 'cli-test', agent });
   assert.ok(opened.ok);
   const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 1 });

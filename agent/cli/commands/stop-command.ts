@@ -11,6 +11,7 @@ import {
   asked,
   type CommonFlags,
   loadResolved,
+  placedIn,
   type ResolvedConfig,
   reachable,
   shownCrawl,
@@ -31,11 +32,7 @@ export async function stop(
   if (!loaded.ok) return loaded.code;
   const verb = ids.length > 0 ? 'leave' : 'stop';
   await startingEnded(loaded.config.agent.dataDir);
-  const known = nameable(loaded.config);
-  const met = ids.every((id) => known.includes(id)) ? [] : await membersOfRunning(loaded.config);
-  // Agents of other machines may have joined. Whether one has, only an agent that answers knows.
-  const mayBeElsewhere = loaded.config.cluster.contacts.length > 0 && met.length === 0;
-  if (!mayBeElsewhere && !allKnown(ids, loaded.config, [...known, ...met])) return 2;
+  if (!(await mayBeTold(ids, loaded.config))) return 2;
   const isPartial = loaded.config.cluster.overlay === 'kademlia';
   const answer = isPartial
     ? await stopWalking(loaded.config, verb, ids)
@@ -49,6 +46,19 @@ export async function stop(
   if (ids.length === 0 && !isPartial) await stopOthers(loaded.config, result);
   await printResults(Object.entries(result), flags.json);
   return Object.values(result).every((said) => said === 'applied') ? 0 : 1;
+}
+
+/** Prints a message and returns false if no agent can have one of the identifiers. */
+async function mayBeTold(ids: readonly string[], config: ResolvedConfig): Promise<boolean> {
+  const areAmong = (known: readonly string[]) => ids.every((id) => known.includes(id));
+  const placed = placedIn(config);
+  if (areAmong(placed)) return true;
+  const met = await membersOfRunning(config);
+  // Agents of other machines may have joined. Whether one has, only an agent that answers knows.
+  const mayBeElsewhere = config.cluster.contacts.length > 0 && met.length === 0;
+  if (mayBeElsewhere || areAmong([...placed, ...met])) return true;
+  // Last, since the data directory may hold another crawl, which is refused.
+  return allKnown(ids, config, [...nameable(config), ...met]);
 }
 
 /** Members of the running agents. The config of an agent on another machine may name more agents. */
