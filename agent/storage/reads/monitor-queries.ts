@@ -11,9 +11,14 @@ export const LAST_EVENT = 'SELECT max(id) AS last FROM event_rows';
 
 /** Dates end there. Also false for text and bytes, which are larger than any number. */
 const IS_TIME = 'at BETWEEN 0 AND 8640000000000000';
+/**
+ * The largest events, `join` and `complete`, name the members: up to 1,024, each with 64 characters
+ * of up to 4 bytes, quotes and a comma. What else they say takes less than 1 KiB.
+ */
+const DETAIL_BYTES_MAX = 1024 * (64 * 4 + 3) + 1024;
 /** An event as an agent writes it: a row that something else has changed would spoil the list. */
 const IS_EVENT = `${IS_TIME} AND typeof(kind) = 'text' AND octet_length(kind) <= 64
-  AND typeof(detail) = 'text' AND octet_length(detail) <= 16384`;
+  AND typeof(detail) = 'text' AND octet_length(detail) <= ${DETAIL_BYTES_MAX}`;
 
 /** Parameters: the number of an event, and how many are read after it. */
 export const EVENTS_AFTER = `SELECT id, CAST(at AS INTEGER), kind, detail FROM event_rows

@@ -23,7 +23,7 @@ const ODD = {
   NUL: `'{"agent":' || char(0) || '"a1"}'`,
   'invalid JSON': `'{"agent":'`,
   'JSON of a wrong shape': `'{"agent":{"toString":1},"capacity":"many"}'`,
-  'a huge text': "printf('%.*c', 100000, 'x')",
+  'a huge text': "printf('%.*c', 300000, 'x')",
   'a huge number': '1e300',
   infinity: '9e999',
   'the largest integer': '9223372036854775807',
@@ -130,6 +130,17 @@ test('a row with an odd value spoils no list', (t) => {
       file.exec('ROLLBACK TO odd; RELEASE odd');
     }
   }
+});
+
+test('events that name all members of the largest cluster are listed', (t) => {
+  const view = Array.from({ length: 1024 }, (_, k) => `${'𐐀'.repeat(60)}${1000 + k}`);
+  const { config } = crawlOf(t, ['a1'], (store) => {
+    store.event(1, 'join', { agent: 'a1', capacity: 1, members: view.length, view });
+    store.event(2, 'complete', { tookMs: 1, backups: 1, view });
+  });
+  const events = eventsOf(config.agent.dataDir, 'a1', 0)?.events.map(({ kind }) => kind);
+  assert.deepEqual(events, ['join', 'complete']);
+  assert.equal(historyOf(config).changes.length, 1);
 });
 
 test('the dashboard shows a time that is no date', async () => {
