@@ -5,8 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { freePorts } from '../../bench/ports.ts';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
-import { call, start, until } from './cli-process.ts';
+import { call, listening, Scratch, start, until } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
 
 for (const [second, onTimeout] of [
@@ -44,3 +45,26 @@ for (const [second, onTimeout] of [
     assertWhole(crawl, 0);
   });
 }
+
+test('a launch that is refused has written nothing to the Redis of its network', async (t) => {
+  const scratch = new Scratch();
+  const [port] = await freePorts(1);
+  const redis = await listening(port!);
+  t.after(() => {
+    scratch.clean();
+    redis.close();
+  });
+  let connections = 0;
+  redis.on('connection', (socket) => {
+    connections++;
+    socket.destroy();
+  });
+  const networks = { berlin: `redis://127.0.0.1:${port}` };
+  const dedup = { mode: 'redis', network: 'berlin', networks, timeoutMs: 300, leaseMs: 1000 };
+  const config = await scratch.config(1, { dedup });
+  fs.mkdirSync(join(scratch.dataDir, 'a1'), { recursive: true });
+  fs.writeFileSync(join(scratch.dataDir, 'a1/letter.txt'), 'x');
+  const { code, stderr } = await call(['launch', config, '--fresh']);
+  assert.match(stderr, /a1 is not an agent's directory: it is not deleted; move it away/);
+  assert.deepEqual([code, connections], [4, 0]);
+});

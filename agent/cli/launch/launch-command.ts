@@ -114,7 +114,7 @@ async function launchLocked(
     say(inUse);
     return 4;
   }
-  // All checks that can refuse the launch precede its first write.
+  // All checks that can refuse the launch precede its first write on disk.
   const ports = await judgePorts(loaded, start.ids);
   if (!ports.ok) {
     say(ports.message);
@@ -126,15 +126,16 @@ async function launchLocked(
     say(wrong);
     return 4;
   }
-  const unwanted = flags.fresh ? await redisRefusal(loaded) : null;
-  if (unwanted !== null) {
-    say(unwanted);
-    return 5;
-  }
   const fresh = flags.fresh ? judgeFresh(loaded, start, flags) : null;
   if (fresh !== null && 'code' in fresh) {
     say(fresh.message);
     return fresh.code;
+  }
+  // Last, because it writes the settings of this network to its Redis.
+  const unwanted = flags.fresh ? await redisRefusal(loaded) : null;
+  if (unwanted !== null) {
+    say(unwanted);
+    return 5;
   }
   for (const why of ports.taken) say(`${why}: it gets another port`);
   const resolved = await withEndpoints(loaded, { allocate: true, moving: ports.moving });
