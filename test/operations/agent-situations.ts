@@ -56,7 +56,7 @@ export const agentSituations: readonly Situation[] = [
     says: [
       'agent/cli/launch/launch-plan.ts: … … in use by a running agent; stop it first:',
       'agent/cli/launch/launch-plan.ts:   ubiring stop ……',
-      'agent/cli/launch/launch-command.ts: interrupted; run launch again to continue',
+      'agent/cli/launch/agent-exits.ts: interrupted; run launch again to continue',
     ],
     async play(stage) {
       const launch = await stage.runs(['a1', 'a2'], 'launch');

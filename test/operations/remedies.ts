@@ -62,6 +62,8 @@ export const remedies: readonly Remedy[] = [
     },
   },
   { says: /interrupted; run launch again to continue/, follow: () => {} },
+  // The next launch starts all agents.
+  { says: /the crawl is not complete; start the agents named above/, follow: () => {} },
   { says: /the crawl is not complete; launch again once the cause is gone/, follow: () => {} },
 ];
 

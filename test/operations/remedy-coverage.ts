@@ -256,13 +256,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     'if it does not run, start it: …',
     'start the agents that do not answer, or further ones',
   ].map((says) => ({ says, by: ['test/integration/top.test.ts', 'top on a terminal: '] as const })),
-  {
-    says: 'start each beside the others:',
+  ...['start each beside the others:', 'start the agents named above'].map((says) => ({
+    says,
     by: [
       'test/integration/slow/completion-by-hand.test.ts',
       'an agent started by hand names agents with queued URLs',
-    ],
-  },
+    ] as const,
+  })),
   {
     says: 'agent/core/operator/operator.ts: the crawl is complete: add the URL to the seeds',
     by: ['test/operations/agent-situations.ts', 'a seed is added to a crawl that does not run'],

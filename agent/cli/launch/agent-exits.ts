@@ -71,6 +71,14 @@ export function verdictOf(exits: readonly AgentExit[], stopped: boolean): ExitCo
   return failure.kind === 'failed' ? failure.code : 1;
 }
 
+/** The last line of a launch that exits with 11. */
+export function interruptionText(exits: readonly AgentExit[]): string {
+  // The next launch would start the same agents, which have no work.
+  return exits.every(({ kind }) => kind === 'unfinished')
+    ? 'the crawl is not complete; start the agents named above'
+    : 'interrupted; run launch again to continue';
+}
+
 /** A short text for the summary table. */
 export function exitText(exit: AgentExit): string {
   if (exit.kind === 'failed') return `failed (${exit.code})`;

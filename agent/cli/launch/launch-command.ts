@@ -25,7 +25,7 @@ import { checkedCompletion } from '../state-files/completion-check.ts';
 import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
 import type { ClusterStatus } from '../status/status-command.ts';
 import { TopFrames } from '../top/top-frame.ts';
-import { type AgentExit, verdictOf } from './agent-exits.ts';
+import { type AgentExit, interruptionText, verdictOf } from './agent-exits.ts';
 import { AgentProcess } from './agent-process.ts';
 import {
   inUseOf,
@@ -275,7 +275,7 @@ class Launch {
   summary(code: ExitCode): string {
     if (code === 0) return `the crawl is complete\n${nextSteps(this.#options.config)}`;
     if (code !== 11) return 'the crawl is not complete; launch again once the cause is gone';
-    return 'interrupted; run launch again to continue';
+    return interruptionText([...this.#exits.values()]);
   }
 
   #look(): void {

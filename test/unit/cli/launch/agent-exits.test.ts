@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOfError } from '../../../../agent/cli/common/exit-code.ts';
-import { type AgentExit, exitOf, verdictOf } from '../../../../agent/cli/launch/agent-exits.ts';
+import {
+  type AgentExit,
+  exitOf,
+  interruptionText,
+  verdictOf,
+} from '../../../../agent/cli/launch/agent-exits.ts';
 
 const complete: AgentExit = { kind: 'complete' };
 const left: AgentExit = { kind: 'left', reason: '' };
@@ -24,6 +29,13 @@ test('launch: exits with 11 if no agent is left or all were stopped', () => {
     verdictOf([killed, exitOf({ ...ended, endKind: 'unfinished' }, 11, null)], false),
     11,
   );
+});
+
+test('launch: agents that all ended without work do not tell to launch them again', () => {
+  const unfinished = exitOf({ ...ended, endKind: 'unfinished' }, 11, null);
+  const text = 'the crawl is not complete; start the agents named above';
+  assert.equal(interruptionText([unfinished, unfinished]), text);
+  assert.match(interruptionText([unfinished, interrupted]), /^interrupted; run launch again/);
 });
 
 test('launch: otherwise exits with the code of the first failure', () => {
