@@ -243,12 +243,18 @@ function loadsOf({ agents }: ClusterStatus, { cluster }: ResolvedConfig): Proble
 }
 
 function networksOf({ agents }: ClusterStatus): Problem[] {
-  const messages = agents.flatMap(({ networks: { failures = [], warnings = [] } = {} }) => {
-    return [...failures.map(({ message }) => message), ...warnings];
-  });
-  return [...new Set(messages)].map((message) => {
-    return { ...failureParts(message), place: 'events?kind=network' };
-  });
+  const failures = agents.flatMap(({ networks }) => networks?.failures ?? []);
+  const warnings = agents.flatMap(({ networks }) => networks?.warnings ?? []);
+  const at = (place: string, messages: readonly string[]): Problem[] =>
+    [...new Set(messages)].map((message) => ({ ...failureParts(message), place }));
+  return [
+    ...at(
+      'events?kind=network',
+      failures.map(({ message }) => message),
+    ),
+    // No event tells a warning.
+    ...at('agents', warnings),
+  ];
 }
 
 /** So many agents are named in a text. */

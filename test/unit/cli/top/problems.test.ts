@@ -84,6 +84,8 @@ test('problems: reasons of agents that wait, of networks and of robots.txt, with
   assert.deepEqual(problems([{ networks }, { networks }, {}]), ['paris: full -> raise maxmemory']);
   const warned = networksStatus({ warnings: ['rome: evicts; set noeviction'] });
   assert.deepEqual(problems([{ networks: warned }, {}]), ['rome: evicts -> set noeviction']);
+  const places = foundIn([{ networks: warned }, { networks }]).map(({ place }) => place);
+  assert.deepEqual(places, ['events?kind=network', 'agents'], 'a warning is no event');
   const away = networksStatus({ failures: [{ ...failure, message: 'ECONNREFUSED' }] as never });
   assert.deepEqual(problems([{ networks: away }, {}]), [
     'ECONNREFUSED -> look at that Redis and the way to it, or correct its URL in dedup.networks',
