@@ -17,7 +17,7 @@ import {
   directiveSummary,
   TAKEN_BACK,
 } from '../../messaging/control-directives.ts';
-import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
+import { askInTurn, type ClusterAnswer, isOfEnded } from '../common/ask.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { hostOf } from '../common/host-order.ts';
@@ -160,6 +160,8 @@ async function give(
   if (!answer.ok) {
     const { isRefused = false } = answer;
     const what = directiveOf(verb, args);
+    // First, because agents of other machines may run that this one does not reach.
+    say(...answer.failures.filter((failure) => !isOfEnded(failure)));
     refuseOtherCrawl(loaded.config);
     const isStored = typeof what !== 'string' && what.value === null;
     if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
@@ -167,7 +169,7 @@ async function give(
       say(`no agent is left to obey: the crawl is complete; to request its pages again: ${again}`);
       return 1;
     }
-    say(...answer.failures);
+    say(...answer.failures.filter(isOfEnded));
     if (isStored) return giveStored(loaded.config, what, flags);
     caller().heard.isRefused = isRefused;
     const why = isRefused ? '' : `; start the crawl with ${launchCommand(loaded.config)}`;
@@ -179,8 +181,7 @@ async function give(
   const all: Record<string, string> = { ...unreachable, ...summary.agents };
   // An agent that has left needs no receipt: it gets the directives if it joins again.
   const silent = Object.keys(all).filter((id) => all[id] === 'unreachable');
-  for (const id of silent.length > 0 ? leftAgents(loaded.config.agent.dataDir, silent) : [])
-    delete all[id];
+  for (const id of silent.length > 0 ? leftAgents(loaded.config, silent) : []) delete all[id];
   await printResults(Object.entries(all), flags.json);
   sayReceipt(loaded.config, all);
   const missing = Object.keys(all).filter((id) => all[id] !== 'applied');

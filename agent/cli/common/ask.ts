@@ -120,6 +120,13 @@ function askable({ agents, dataDir }: Asked) {
   const unused = agents.filter(({ id }) => isUnused(path.join(dataDir, id)));
   return {
     agents: agents.filter((agent) => !unused.includes(agent)),
-    failures: unused.map(({ id }) => `${id}: no agent runs in ${path.join(dataDir, id)}`),
+    failures: unused.map(({ id }) => `${id}: ${NONE_RUNS} ${path.join(dataDir, id)}`),
   };
+}
+
+const NONE_RUNS = 'no agent runs in';
+
+/** Whether the failure is only that an agent of this machine has ended. */
+export function isOfEnded(failure: string): boolean {
+  return failure.includes(`: ${NONE_RUNS} `);
 }

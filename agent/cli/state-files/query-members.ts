@@ -104,18 +104,24 @@ function capacitiesOf(histories: readonly EventHistory[]): ReadonlyMap<string, n
   return new Map([...byAge.flatMap(({ capacities }) => [...capacities]), ...own]);
 }
 
-/** Those of the agents that have left and have not come back, according to all files here. */
-export function leftAgents(dataDir: string, ids: readonly string[]): string[] {
+/** Those of the agents that have left and have not come back, according to all files of the crawl. */
+export function leftAgents(
+  { name, agent: { dataDir } }: Pick<Config, 'name' | 'agent'>,
+  ids: readonly string[],
+): string[] {
   const latest = new Map<string, { readonly at: number; readonly kind: unknown }>();
   for (const agent of foundAgents(dataDir)) {
     const file = openStateFile(agent, stateFileOf(dataDir, agent));
     if (typeof file === 'string') continue;
-    for (const [time, kind, text] of eventsOf(file)) {
-      if (!['join', 'leave', 'suspect'].includes(String(kind))) continue;
-      const [id, at] = [parsed(text).agent ?? agent, Number(time)];
-      if (at >= (latest.get(id)?.at ?? -Infinity)) latest.set(id, { at, kind });
+    try {
+      for (const [time, kind, text] of file.otherCrawl(name) === undefined ? eventsOf(file) : []) {
+        if (!['join', 'leave', 'suspect'].includes(String(kind))) continue;
+        const [id, at] = [parsed(text).agent ?? agent, Number(time)];
+        if (at >= (latest.get(id)?.at ?? -Infinity)) latest.set(id, { at, kind });
+      }
+    } finally {
+      file.close();
     }
-    file.close();
   }
   return ids.filter((id) => latest.get(id)?.kind === 'leave');
 }

@@ -23,7 +23,7 @@ export class DirectiveTable implements DirectiveStore {
 
   /** The event that a running agent records when it applies the directive. */
   recordEvent({ kind, host, value, by }: Directive, at: number): void {
-    this.#s.event.run(at, JSON.stringify({ order: kind, host, value, by }));
+    this.#s.event.run(at, JSON.stringify({ order: kind, ...(host !== '' && { host }), value, by }));
   }
 
   dropDirective({ kind, host }: Pick<Directive, 'kind' | 'host'>): void {
