@@ -128,6 +128,7 @@ test('explain: names the networks that a URL or its host waits for, or that have
     waits({ kind: 'claims', failures: [] }),
     'for paris, rome: its URLs are left to them, and not finished there',
   );
+  assert.equal(waits({ kind: 'of a later version', failures: [] } as never), 'for paris, rome');
   assert.equal(
     lines(77_000)[0],
     `queued, waits since 1970-01-01T00:01:17.000Z for the verdict of paris, rome`,
