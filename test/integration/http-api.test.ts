@@ -104,6 +104,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
       /capacity: expected .*default.* or expected number/,
     );
     await says('/directives/9', 405, /withdraw it: POST/, 'DELETE');
+    await says('/directivesX', 404, /nothing is at/, 'DELETE');
     const host = String(whole.rows.find(({ pages_done }) => Number(pages_done) > 0)?.host);
     const pages = await json<Rows>(`${api}/pages?host=${host}`);
     assert.ok(pages.rows.length > 0 && pages.rows.every((row) => row.host === host));

@@ -129,7 +129,8 @@ export class ClusterLists {
     const said = [...new Set([...here.problems, ...left.problems, ...problems, ...more])];
     if (scope === 'cluster' && holderOf(left) === null && said.length === 0) {
       const detail = `no agent has the host ${JSON.stringify(query.host)}`;
-      throw new HttpProblem(404, 'host-unknown', detail, `GET ${API}/hosts lists the hosts`);
+      const remedy = `GET ${API}/hosts lists the hosts; if it moves, try again in some seconds`;
+      throw new HttpProblem(404, 'host-unknown', detail, remedy);
     }
     return { ...left, problems: said };
   };

@@ -119,7 +119,7 @@ export class Site {
       demand(found.route.role, role, this.#p.tokens);
       return this.#call(found, url, request, response);
     }
-    if (method === 'DELETE' && url.pathname.startsWith(`${API}/directives`))
+    if (method === 'DELETE' && `${url.pathname}/`.startsWith(`${API}/directives/`))
       throw notDeleted(response);
     if (found) throw notAllowed(found, response);
     if (method !== 'GET') throw unknownPath(url.pathname);

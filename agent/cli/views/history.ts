@@ -13,6 +13,7 @@ import type { OpenState } from './kept-copies.ts';
 
 /** Samples of one agent in an answer: one for two pixels of a chart. */
 const POINTS_MAX = 600;
+
 export interface History {
   /** Unix milliseconds of the first and the last sample or event; null: there are none. */
   readonly span: { readonly from: number; readonly to: number } | null;
@@ -82,24 +83,14 @@ function samplesOf(file: StateFile): number[][] {
 }
 
 function changesOf({ agent, rows }: StateFile): Change[] {
-  return [...rows(EVENTS_OF_MEMBERS)].flatMap(([at, kind, named, given]) => {
+  const changes = [...rows(EVENTS_OF_MEMBERS)].map(([at, kind, named, given]): Change => {
     const id = String(named ?? agent);
-    const capacity = given === null ? undefined : Number(given);
-    // No agent has written such an event, and a circle cannot be made of it.
-    if (
-      id.length > ID_CHARS_MAX ||
-      (capacity !== undefined && !(capacity >= 0 && capacity <= CAPACITY_MAX))
-    )
-      return [];
-    return [
-      {
-        at: Number(at),
-        by: agent,
-        id,
-        kind: String(kind),
-        ...(capacity !== undefined && { capacity }),
-      },
-    ];
+    const capacity = given === null ? {} : { capacity: Number(given) };
+    return { at: Number(at), by: agent, id, kind: String(kind), ...capacity };
+  });
+  // No agent has written the others, and a circle cannot be made of them.
+  return changes.filter(({ id, capacity = 0 }) => {
+    return id.length <= ID_CHARS_MAX && capacity >= 0 && capacity <= CAPACITY_MAX;
   });
 }
 
