@@ -17,7 +17,7 @@ test('stop reaches an agent that only another config has, and no receipt needs i
   await inCluster('a1', 'a2', 'a3');
   const unknown = await run('stop', config, 'a4');
   assert.equal(unknown.code, 2, unknown.stderr);
-  assert.match(unknown.stderr, /no agent a4 in .*; it has a1, a2, a3/);
+  assert.match(unknown.stderr, /no agent a4 in .*, known: a1, a2, a3; check the ID/);
   const left = await run('stop', config, 'a3');
   assert.deepEqual([left.code, left.stdout], [0, 'a3: applied\n'], left.stderr);
   assert.equal((await a3.ended).code, 0);

@@ -88,7 +88,7 @@ async function assertNamedByState(config: string, url: string): Promise<void> {
   assertCode(owner, 0);
   const { order } = JSON.parse(owner.stdout) as { order: string[] };
   assert.deepEqual(order.toSorted(), ['n0', 'n1', 'n2']);
-  assert.match(owner.stderr, /no agent answers: the agents last in view according to .* are coun/);
+  assert.match(owner.stderr, /no agent answers: the last agents known to .* are coun/);
   const explained = await run('explain', config, url);
   assert.match(explained.stdout, new RegExp(`^owner +${order[0]}`, 'm'));
   assert.match((await run('ring', config)).stdout, /^n0 .*\n *n1 .*\n *n2 /m);
@@ -98,5 +98,5 @@ async function assertNamedByState(config: string, url: string): Promise<void> {
   assert.equal((await run('kill', config, 'n1')).stdout, 'n1: does not run on this machine\n');
   const unknown = await run('kill', config, 'n9');
   assertCode(unknown, 2);
-  assert.match(unknown.stderr, /no agent n9 in .* or .*data; it has n0, n1, n2$/m);
+  assert.match(unknown.stderr, /no agent n9 in .* or .*data, known: n0, n1, n2; check the ID$/m);
 }

@@ -256,7 +256,11 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     'if it does not run, start it: …',
     'start the agents that do not answer, or further ones',
   ].map((says) => ({ says, by: ['test/integration/top.test.ts', 'top on a terminal: '] as const })),
-  ...['start each beside the others:', 'start the agents named above'].map((says) => ({
+  ...[
+    'start each beside the others:',
+    'then start this agent again',
+    'start the agents named above',
+  ].map((says) => ({
     says,
     by: [
       'test/integration/slow/completion-by-hand.test.ts',
@@ -304,6 +308,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
   ['command-run.ts: try again in some seconds', 'commands that take long'],
   ['list-thread.ts: try again in some seconds', 'lists that take long'],
+  ['…/hosts lists the hosts; if it moves, try again', 'the moment of a handover'],
   ['command-run.ts: run "ubiring …" on the machine of the agent', 'an unexpected failure'],
   ['ask.ts: …; try again in some seconds, or permit more open files', 'no free socket'],
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],

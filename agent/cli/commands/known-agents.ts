@@ -1,6 +1,7 @@
 // The agents of a crawl as a command can know them: those of the config and, if agents may join
-// through contacts, those that run. If none answers, the data directory names them: its state files,
-// and the record of a complete crawl.
+// through contacts, those that run. Names that a command is given, and the agents of a config that
+// lists none, are also looked up in the data directory: in its state files, and in the record of a
+// complete crawl.
 
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { Refusal } from '../common/exit-code.ts';
@@ -36,7 +37,7 @@ export async function agentsOf(config: Config): Promise<readonly ConfiguredMembe
     const why = `the config lists no agents, no contact answers, and ${dataDir} has no state`;
     throw new Refusal(4, `${why}; start an agent, or name another directory with --data`);
   }
-  say(`no agent answers: the agents last in view according to ${dataDir} are counted`);
+  say(`no agent answers: the last agents known to ${dataDir} are counted`);
   return stored;
 }
 

@@ -179,8 +179,8 @@ export function allKnown(
   const unknown = ids.filter((id) => !known.includes(id));
   if (unknown.length === 0) return true;
   const where = config.cluster.contacts.length === 0 ? '' : ` or ${config.agent.dataDir}`;
-  const has = known.length === 0 ? 'there is none' : `it has ${known.join(', ')}`;
-  say(`no agent ${unknown.join(', ')} in ${config.file}${where}; ${has}`);
+  const has = known.join(', ') || 'none';
+  say(`no agent ${unknown.join(', ')} in ${config.file}${where}, known: ${has}; check the ID`);
   return false;
 }
 

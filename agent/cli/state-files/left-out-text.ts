@@ -94,8 +94,10 @@ export function openWorkText(config: Config, leftOut: readonly LeftOut[]): strin
 
 /** Why agent `id` ends though the crawl is not complete. */
 export function unfinishedText(config: Config, leftOut: readonly LeftOut[], id: string): string {
+  const isRunning = ({ agent }: LeftOut) => isLocked(path.join(config.agent.dataDir, agent));
+  const next = leftOut.every(isRunning) ? 'to continue with them' : 'then start this agent again';
   const open = openWorkText(config, leftOut);
-  return `has no work left, but ${open}\nto continue with them:\n  ${startCommand(id, config)}`;
+  return `has no work left, but ${open}\n${next}:\n  ${startCommand(id, config)}`;
 }
 
 function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {

@@ -46,7 +46,7 @@ test('an agent started by hand names agents with queued URLs and records no comp
   const alone = await run('agent', config, '--id', 'a1');
   assert.equal(alone.code, 11, alone.stderr);
   assert.match(alone.stderr, /^ {2}a2: 1 queued URL of 1 host \(127\.44\.0\.1\)$/m);
-  assert.match(alone.stderr, /^to continue with them:\n {2}ubiring agent .* --id a1$/m);
+  assert.match(alone.stderr, /^then start this agent again:\n {2}ubiring agent .* --id a1$/m);
   assert.doesNotMatch(alone.stderr, /the crawl is complete/);
   const command = /^ {2}ubiring (agent .* --id a2)$/m.exec(alone.stderr)?.[1];
   assert.ok(command !== undefined, alone.stderr);
