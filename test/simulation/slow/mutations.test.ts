@@ -35,15 +35,15 @@ const SEEDS: Partial<Readonly<Record<Rule, readonly [Kind, number]>>> = {
   'parted-after-lists': ['moves', 1],
   'parted-alive': ['moves', 4],
   'silent-parted-listed': ['storms', 3_105_404],
-  'spare-not-suspected': ['moves', 2],
+  'spare-not-suspected': ['moves', 8],
   'lists-asked': ['moves', 3],
   'drained-uncounted': ['shares', 2],
   'way-followed': ['moves', 2],
   'few-count': ['disks', 1],
   'few-contradicted': ['moves', 6],
   'far-not-mine': ['moves', 1],
-  'far-silent': ['faults', 1],
-  'subtrees-idle': ['moves', 5],
+  'far-silent': ['faults', 26],
+  'subtrees-idle': ['moves', 25],
 };
 const ALL_SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   ...SCHEDULES,
