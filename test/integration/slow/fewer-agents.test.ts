@@ -141,7 +141,9 @@ describe('an interrupted crawl of three agents with queued URLs', () => {
   test('an agent records no completion without agents that have queued URLs, and launch resumes them', async () => {
     // The agent is started by hand, since a launch would refuse.
     const agent = start(['agent', config, '--id', 'a1']);
-    assert.equal((await agent.ended).code, 0);
+    const ended = await agent.ended;
+    assert.equal(ended.code, 11, ended.stderr);
+    assert.match(ended.stderr, /has no work left, but the crawl is not complete/);
     assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
     const { code, stderr } = await run('launch', config);
     assert.equal(code, 0, stderr);
