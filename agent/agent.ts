@@ -327,7 +327,8 @@ class Agent implements RunningAgent {
     const own = { agent: entry.id, userAgent: config.http.userAgent, read: readRowOf(state.db) };
     const live = (host: string) => {
       const wait = this.#core.visits.waitOf(host) ?? null;
-      const networks = this.#networks?.waitOf(host, systemClock.now());
+      const isShared = wait?.kind === 'event' && wait.why === 'network';
+      const networks = isShared && this.#networks?.waitOf(host, systemClock.now());
       return { open: this.#pipeline.openAt(host), wait, ...(networks && { networks }) };
     };
     return explanationOf({ ...own, identity, form, live });

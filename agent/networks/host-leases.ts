@@ -72,8 +72,8 @@ const ASK_MIN_MS = 250;
 const ASK_SHARE = 8;
 
 /**
- * With `proceed`, hosts whose home's Redis has not answered for so many leases need none. After only
- * one, a network whose last command still arrived while those of this agent failed has the host.
+ * With `proceed`, hosts whose home's Redis has not answered for so many leases need none. After one
+ * lease, another network may still hold the host, because its last renewal arrived.
  */
 const AWAY_LEASES = 2;
 

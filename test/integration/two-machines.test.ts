@@ -115,7 +115,7 @@ test('queries and lists show the agents of all machines', async (t) => {
   );
   assert.deepEqual(found, [['a1', 'a2'], ['a3']]);
 
-  // What is too large for a file of the query is not read, and its agent is named.
+  // A state that exceeds the query's limit for files is not read, and the message names its agent.
   const small = { UBIRING_REMOTE_BYTES_MAX: String(4096) };
   const limited = await start(['query', config, '--json', BY_AGENT], small).ended;
   assert.equal(limited.code, 4, limited.stdout);

@@ -8,7 +8,7 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { ListCalls, ListRequest, ListResponse } from './list-worker.ts';
 
-/** Whoever waits for a list. */
+/** The client that waits for a list. */
 export interface Client {
   /** Of the network. Clients with different addresses take turns. */
   readonly address: string;
@@ -80,7 +80,7 @@ export class ListThread {
     this.#next();
     const all = [...this.#waiting];
     if (all.reduce((sum, [, { length }]) => sum + length, 0) <= WAITING_MAX) return;
-    // Whoever has the most loses one, so that one client keeps no other out.
+    // The address with the most waiting calls loses its newest one, so it cannot keep others out.
     const [most, theirs] = all.reduce((a, b) => (b[1].length > a[1].length ? b : a));
     const last = theirs.at(-1)!;
     this.#remove(most, last);

@@ -43,7 +43,7 @@ export function mayRestart(exit: AgentExit, ran: 'now' | 'before' | 'never'): bo
   switch (exit.kind) {
     case 'complete':
     case 'left':
-    // It would find no work again: those that have it continue, or are restarted.
+    // It would find no work again. The agents that have work continue or are restarted.
     case 'unfinished':
     case 'interrupted':
       return false;

@@ -224,7 +224,7 @@ function save(
     try {
       const at = wallMs();
       directives.saveDirective(directive, at);
-      // With the end of a crawl as its last event, the file would tell that nothing is left to do.
+      // Otherwise `complete` would stay the last event, although URLs may be queued again.
       directives.recordEvent(directive, at);
     } catch (error) {
       return { agents, failure: failureOf(error, directory) };

@@ -252,7 +252,7 @@ function networksOf({ agents }: ClusterStatus): Problem[] {
       'events?kind=network',
       failures.map(({ message }) => message),
     ),
-    // No event tells a warning.
+    // A warning is not recorded as an event.
     ...at('agents', warnings),
   ];
 }

@@ -13,9 +13,9 @@ const POLL_MS = 1000;
 /** So that proxies keep the connection open. */
 const SILENT_MS_MAX = 15_000;
 const CLIENTS_MAX = 200;
-/** Clients with no more events to come share one read of an agent in each poll. */
+/** Clients that are at most so many events behind share one read of an agent in each poll. */
 const NEAR = EVENTS_MAX / 2;
-/** Reads of an agent in each poll for the others: so many of them get a part, then the next ones. */
+/** Clients that are further behind and get a part of the events in each poll; they take turns. */
 const TURNS_MAX = 4;
 /** A client that reads no more is disconnected. */
 const UNREAD_BYTES_MAX = 1024 ** 2;
@@ -90,7 +90,7 @@ export class EventStream {
     this.#isPolling = true;
     try {
       const sources = await this.#sources();
-      // One that fails is asked again with the next poll, which waits for all others.
+      // A source that fails is read again in the next poll. That begins when all reads have ended.
       await Promise.allSettled(sources.map((source) => this.#pollOne(source)));
     } catch {
       // No agent can be asked now; the next poll asks again.
@@ -167,7 +167,7 @@ function textOf(
     const text = eventText(agent, { kind: kind as EventKind, detail });
     return `id: ${id}\ndata: ${JSON.stringify({ agent, at, kind, text, detail })}\n\n`;
   } catch {
-    // Not all JSON can be made a text.
+    // Some JSON does not have what the text of its kind needs.
     return null;
   }
 }

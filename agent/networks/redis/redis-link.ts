@@ -219,7 +219,7 @@ export class RedisLink {
       this.#warning = evictionIn(this.#place, info);
     };
     this.#recheck = setTimeout(async () => {
-      // Other commands fail in the same way, and tell of it.
+      // Other commands fail in the same way and report it.
       await recheck().catch(() => {});
       if (this.#connection === connection) this.#recheckLater(connection);
     }, this.#options.recheckMs).unref();

@@ -12,8 +12,8 @@ export const LAST_EVENT = 'SELECT max(id) AS last FROM event_rows';
 /** Dates end there. Also false for text and bytes, which are larger than any number. */
 const IS_TIME = 'at BETWEEN 0 AND 8640000000000000';
 /**
- * The largest events, `join` and `complete`, name the members: up to 1,024, each with 64 characters
- * of up to 4 bytes, quotes and a comma. What else they say takes less than 1 KiB.
+ * The largest events, `join` and `complete`, name up to 1,024 members. A name has up to 64 characters
+ * of up to 4 bytes, two quotes and a comma. The other fields take less than 1 KiB.
  */
 const DETAIL_BYTES_MAX = 1024 * (64 * 4 + 3) + 1024;
 /** An event as an agent writes it: a row that something else has changed would spoil the list. */

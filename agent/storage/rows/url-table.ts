@@ -387,7 +387,8 @@ function statements(db: Connection) {
     ),
     release: db.prepare<[number, number]>(
       `UPDATE urls SET not_before = 0 WHERE id IN (SELECT id FROM urls
-       WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= min(?, ${ASKING - 1}) LIMIT ${RELEASED_MAX})`,
+       WHERE ${HOST} AND state = 0 AND not_before > 0 AND not_before <= min(?, ${ASKING - 1})
+       LIMIT ${RELEASED_MAX})`,
     ),
     next: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1`),
     nth: db.prepare<[number, number], QueuedRow>(`${NEXT} ORDER BY depth, found LIMIT 1 OFFSET ?`),

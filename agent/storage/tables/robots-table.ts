@@ -40,7 +40,7 @@ export class RobotsTable {
     if (isSent) this.#note(row, origin, number);
   }
 
-  /** Forgets the origins of the host whose robots.txt no attempt could get: a new round tries again. */
+  /** Deletes the records of files that no attempt could get, so that a new round tries again. */
   forgetGivenUp(hostNumber: number): void {
     this.#s.forgetGivenUp.run(hostNumber);
   }
@@ -135,7 +135,8 @@ function statements(db: Connection) {
       'SELECT origin, number FROM robots WHERE host = ? AND number > 0',
     ),
     forgetGivenUp: db.prepare<[number]>(
-      "DELETE FROM robots WHERE host = ? AND kind = 'unreachable' AND ifnull(retry_at, 9e999) = 9e999",
+      `DELETE FROM robots
+       WHERE host = ? AND kind = 'unreachable' AND ifnull(retry_at, 9e999) = 9e999`,
     ),
     crawlDelay: db
       .prepare<[number], number | null>('SELECT max(crawl_delay_ms) FROM robots WHERE host = ?')

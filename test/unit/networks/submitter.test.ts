@@ -72,6 +72,18 @@ function subject(
   return { submitter, log, turn, answer };
 }
 
+/** The verdict of two URLs has arrived, and a turn has time for one of them. */
+async function splitVerdict() {
+  let left = 0;
+  const slice = { begin: () => (left = 1), mayGoOn: () => left-- > 0 };
+  const stage = subject('proceed', slice);
+  stage.submitter.offer(['x', 'y'], at(0));
+  await stage.turn(0);
+  const verdict = { number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false };
+  stage.submitter.arrived(verdict);
+  return { ...stage, verdict };
+}
+
 describe('submitter', () => {
   it('a full batch is sent at once, a smaller one when it has waited', async () => {
     const { submitter, log, turn } = subject();
@@ -141,18 +153,13 @@ describe('submitter', () => {
   });
 
   it('a verdict whose URLs need several turns is decided once, and its frame is open meanwhile', async () => {
-    let left = 0;
-    const slice = { begin: () => (left = 1), mayGoOn: () => left-- > 0 };
-    const { submitter, log, turn } = subject('proceed', slice);
-    submitter.offer(['x', 'y'], at(0));
-    await turn(0);
-    submitter.arrived({ number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false });
+    const { submitter, log, verdict } = await splitVerdict();
     const wakes = log.wakes;
     submitter.pump(at(60_000));
     assert.deepEqual([log.decided.length, submitter.isQuiet], [1, false]);
     assert.ok(log.wakes > wakes, 'the next turn follows at once');
     // Neither the end of the wait for a verdict nor another copy of it changes that.
-    submitter.arrived({ number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false });
+    submitter.arrived(verdict);
     submitter.pump(at(60_000));
     submitter.pump(at(60_001));
     assert.deepEqual(
@@ -169,12 +176,7 @@ describe('submitter', () => {
   });
 
   it('a URL that waits again while its verdict is decided is sent again', async () => {
-    let left = 0;
-    const slice = { begin: () => (left = 1), mayGoOn: () => left-- > 0 };
-    const { submitter, log, turn } = subject('proceed', slice);
-    submitter.offer(['x', 'y'], at(0));
-    await turn(0);
-    submitter.arrived({ number: 'a/a-1.1/1', owners: ['', ''], finals: '00', isPartial: false });
+    const { submitter, log, turn } = await splitVerdict();
     submitter.pump(at(1));
     // Its host was deleted and found again.
     log.stored = ['x'];
