@@ -24,7 +24,7 @@ interface CentreParts extends NetworkParts {
 /** Open frames: eight agents with as many as they may have. With fewer, frames wait for whole rounds. */
 const OPEN_MAX = 32;
 const INBOX_MAX = 32;
-/** The interval of looks at the pools: shorter after one that finds something, else longer. */
+/** The interval of looks at the pools: shorter after one that finds several frames, longer after none. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 400;
 /** For so long, as a share of `leaseMs`, a new centre awaits networks that have said nothing. */
@@ -113,23 +113,22 @@ export class Centre {
     }
     if (!(await this.#lead(now))) return RETRY_MS;
     if (!this.#isLoaded) await this.#load(now);
-    await this.#checkFilled(now);
     const submittedMax = Math.max(0, OPEN_MAX - this.#frames.size);
     const decided = this.#decided();
     // In one round trip.
     const [{ submitted, inbox }] = await Promise.all([
       this.#own.take(submittedMax, INBOX_MAX),
+      this.#checkFilled(now),
       ...decided.map((open) => this.#settle(open)),
     ]);
     if (this.#ledFrom === null) return RETRY_MS;
-    await this.#receive(inbox);
-    const claimed = await this.#claimAll(submitted);
+    // In one round trip: the questions are answered with the marks from before the claims.
+    const [, claimed] = await Promise.all([this.#receive(inbox), this.#claimAll(submitted)]);
     if (claimed > 0) for (const peer of this.#peers.values()) peer.kick();
     if (this.#decided().length > 0) return 0;
-    const isBusy = claimed + inbox.length + decided.length > 0;
-    this.#pollMs = isBusy
-      ? Math.max(POLL_MIN_MS, this.#pollMs * 0.9)
-      : Math.min(POLL_MAX_MS, this.#pollMs * 2);
+    const found = claimed + inbox.length + decided.length;
+    if (found > 1) this.#pollMs = Math.max(POLL_MIN_MS, this.#pollMs * 0.9);
+    else if (found === 0) this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 2);
     return Math.min(this.#pollMs, this.#p.settings.timeoutMs / 5);
   }
 

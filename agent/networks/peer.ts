@@ -89,11 +89,14 @@ export class Peer {
       this.#read.delete(number);
     }
     const frames = [...this.#p.frames.all()];
+    const due = frames.filter((open) => this.#isDue(open, now));
+    const answers = this.#answers.splice(0);
+    const isSending = due.length + answers.length > 0;
     // In one round trip.
     await Promise.all([
-      ...this.#answers.splice(0).map((answer) => this.#pools.ask(answer)),
-      ...(frames.length > 0 ? [this.#checkCentre(now)] : []),
-      ...frames.map((open) => this.#askAbout(open, now)),
+      ...answers.map((answer) => this.#pools.ask(answer)),
+      ...(frames.length > 0 ? [this.#checkCentre(now, isSending)] : []),
+      ...due.map((open) => this.#askAbout(open, now)),
     ]);
     for (const open of frames) {
       if (!this.#p.leads()) break;
@@ -102,13 +105,19 @@ export class Peer {
     return Math.min(IDLE_MS, this.#p.settings.timeoutMs / 6);
   }
 
+  /** The network is to be asked about the frame. */
+  #isDue(open: OpenFrame, now: Instant): boolean {
+    const askedMs = this.#asked.get(open.frame.number) ?? -Infinity;
+    if (this.#absentSinceMs !== null || now.mono - askedMs < this.#p.settings.timeoutMs / 3) {
+      return false;
+    }
+    return this.#p.frames.undecided(open, this.#p.other).length > 0;
+  }
+
   async #askAbout(open: OpenFrame, now: Instant): Promise<void> {
-    const { network, timeoutMs, seeds } = this.#p.settings;
+    const { network, seeds } = this.#p.settings;
     const digests = this.#p.frames.undecided(open, this.#p.other);
     const { marks: _, ...frame } = open.frame;
-    const askedMs = this.#asked.get(frame.number) ?? -Infinity;
-    const isDue = now.mono - askedMs >= timeoutMs / 3;
-    if (digests.length === 0 || this.#absentSinceMs !== null || !isDue) return;
     const from = { relay: network, sender: this.#p.token, seeds };
     const { identities } = frame;
     const named = identities && {
@@ -153,9 +162,10 @@ export class Peer {
     }
   }
 
-  async #checkCentre(now: Instant): Promise<void> {
+  /** `isSending`: the check shares a round trip, so it may be early. */
+  async #checkCentre(now: Instant, isSending: boolean): Promise<void> {
     const pauseMs = Math.min(this.#p.settings.timeoutMs, this.#p.settings.leaseMs / 6);
-    if (now.mono - this.#checkedAtMs < pauseMs) return;
+    if (now.mono - this.#checkedAtMs < (isSending ? pauseMs / 2 : pauseMs)) return;
     const { hasCentre } = await this.#pools.presence();
     this.#checkedAtMs = now.mono;
     this.#absentSinceMs = hasCentre ? null : (this.#absentSinceMs ?? now.mono);

@@ -39,8 +39,9 @@ interface ReporterParts extends NetworkParts {
   readonly isWanted: (identity: string) => boolean | null;
 }
 
-/** Reports wait this long for others to share a command. */
+/** Reports wait this long for others to share a command, and less long without other work. */
 const LINGER_MS = 3000;
+const LINGER_IDLE_MS = 200;
 /** Reports of one command, so that no turn is long: Redis would get more in several anyway. */
 const COMMAND_MAX = 1000;
 /** Reports in memory, in batches. The store has the others. */
@@ -113,7 +114,7 @@ export class Reporter {
 
   nextAtMs(): number {
     const at = this.#loop.nextAtMs();
-    return this.#reports.length > 0 ? Math.min(at, this.#oldestAtMs + LINGER_MS) : at;
+    return this.#reports.length > 0 ? Math.min(at, this.#oldestAtMs + this.#lingerMs) : at;
   }
 
   counts() {
@@ -123,8 +124,12 @@ export class Reporter {
   #isDue(now: Instant): boolean {
     const { length } = this.#reports;
     if (length === 0) return this.#storeHasMore;
-    const isOld = now.mono - this.#oldestAtMs >= LINGER_MS;
-    return isOld || length >= this.#p.settings.batch || this.#p.store.isIdle();
+    const isOld = now.mono - this.#oldestAtMs >= this.#lingerMs;
+    return isOld || length >= this.#p.settings.batch;
+  }
+
+  get #lingerMs(): number {
+    return this.#p.store.isIdle() ? LINGER_IDLE_MS : LINGER_MS;
   }
 
   get #commandMax(): number {

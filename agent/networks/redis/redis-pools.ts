@@ -342,8 +342,12 @@ export class RedisPools implements Pools {
   }
 
   async filledBy(): Promise<readonly string[] | null> {
-    if (await this.#isFilled()) return null;
-    return (await this.#call(['SMEMBERS', this.#keys.filledBy])) as string[];
+    // In one round trip.
+    const [isFilled, agents] = await Promise.all([
+      this.#isFilled(),
+      this.#call(['SMEMBERS', this.#keys.filledBy]),
+    ]);
+    return isFilled ? null : (agents as string[]);
   }
 
   async addFilled(agent: string): Promise<void> {

@@ -35,7 +35,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
     presence: async () => ({ hasCentre: true, centre: holder.token, mark: '' }),
     lead: async () => mayLead(),
     openFrames: async () => [],
-    filledBy: async () => null,
+    filledBy: () => answered('filled', null),
     marksOf: (digests) => answered('marks', '0'.repeat(digests.length)),
     take: () => {
       const found = { submitted: [...submitted], inbox: inbox.splice(0) };
@@ -115,14 +115,39 @@ it('centre: frames of a round share round trips, except those with a digest in c
   }
   await runUntil(50);
   assert.deepEqual(commands, [
-    ...['take', 'take answered'],
-    ...['marks', 'marks', 'marks answered', 'marks answered'],
-    ...['claim', 'claim', 'claim answered', 'claim answered'],
+    ...['take', 'filled', 'take answered', 'filled answered'],
+    // The questions are answered with the marks from before the claims.
+    ...['marks', 'marks', 'claim', 'claim'],
+    ...['marks answered', 'marks answered', 'claim answered', 'claim answered'],
   ]);
   await runUntil(1200);
   assert.deepEqual(verdicts.map(({ number }) => number).sort(), ['a/0', 'a/1', 'a/2']);
   const settling = commands.indexOf('settle');
   assert.deepEqual(commands.slice(settling - 1, settling + 2), ['take', 'settle', 'settle']);
+});
+
+it('centre: it looks more often while looks find several frames, and as often if they find one', async () => {
+  const { inbox, commands, runUntil } = subject(() => '0');
+  const from = { network: 'b', origin: 'b-1', relay: 'b', sender: 'b-1.1', seeds: 1 };
+  let number = 0;
+  const looksIn = async (ms: number, framesOfALook: number) => {
+    const before = commands.length;
+    for (let passed = 0; passed < ms; passed += 50) {
+      while (inbox.length < framesOfALook) {
+        inbox.push({ ...from, number: `b/${++number}`, flag: 2, digests: ['x'] });
+      }
+      at += 50;
+      await runUntil(at);
+    }
+    return commands.slice(before).filter((name) => name === 'take').length;
+  };
+  let at = 3000;
+  await runUntil(at);
+  const rare = await looksIn(3000, 1);
+  assert.equal(await looksIn(3000, 1), rare);
+  await looksIn(3000, 2);
+  const often = await looksIn(3000, 2);
+  assert.ok(often > 1.3 * rare, `${often} and ${rare} looks`);
 });
 
 it('centre: an agent which is no member has the role for two leases, which is reported', async () => {

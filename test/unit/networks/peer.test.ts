@@ -79,3 +79,38 @@ it('peer: an answer, a question and the look for the centre share a round trip',
   peer.pump({ mono: 0, wall: 0 });
   assert.deepEqual(sent.sort(), ['a/1 2', 'b/1 3', 'presence']);
 });
+
+it('peer: a look for the centre that shares a round trip may be early', async () => {
+  const frames = new OpenFrames(['b']);
+  const sent: [number, string][] = [];
+  let mono = 0;
+  const pools = {
+    ask: async ({ number }: Frame) => void sent.push([mono, number]),
+    presence: async () => {
+      sent.push([mono, 'presence']);
+      return { hasCentre: true, mark: '' };
+    },
+    marksOf: async () => null,
+  };
+  const peer = peerWith(frames, pools as unknown as Pools);
+  const base = { flag: 1 as const, origin: 'a-1', relay: 'a', sender: 'a-1.1', network: 'a' };
+  const add = (number: string) => {
+    frames.add({ ...base, number, digests: [number] }, '0', { mono, wall: mono });
+    peer.kick();
+  };
+  // The look is due 500 ms after the last, and half as long after it with a question.
+  for (const [ms, number] of [
+    [0, 'a/1'],
+    [200, 'a/2'],
+    [300, 'a/3'],
+    [600, ''],
+    [900, ''],
+  ] as const) {
+    mono = ms;
+    if (number !== '') add(number);
+    peer.pump({ mono, wall: mono });
+    for (let i = 0; i < 3; i++) await immediately();
+  }
+  const looks = sent.filter(([, what]) => what === 'presence').map(([ms]) => ms);
+  assert.deepEqual(looks, [0, 300, 900]);
+});

@@ -9,6 +9,25 @@ import { Reporter } from '../../../agent/networks/reporter.ts';
 const at = (ms: number) => ({ mono: ms, wall: ms });
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
+function reporterWith(pools: Pools, batch: number, isIdle: () => boolean): Reporter {
+  return new Reporter({
+    settings: {
+      ...{ network: 'a', networks: ['a', 'b'], seeds: 1, onTimeout: 'proceed', timeoutMs: 500 },
+      ...{ batch, leaseMs: 3000 },
+    },
+    ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]), sha256 },
+    wake: () => {},
+    onError: () => {},
+    store: {
+      unreported: () => [],
+      reported: () => {},
+      fill: () => ({ finished: [], queued: [], next: null }),
+      isIdle,
+    },
+    isWanted: () => null,
+  });
+}
+
 test('a report that the store does not have is sent again if Redis does not answer', async () => {
   const released: Digest[] = [];
   let isDown = true;
@@ -20,22 +39,7 @@ test('a report that the store does not have is sent again if Redis does not answ
       released.push(...digests);
     },
   } as unknown as Pools;
-  const reporter = new Reporter({
-    settings: {
-      ...{ network: 'a', networks: ['a', 'b'], seeds: 1, onTimeout: 'proceed', timeoutMs: 500 },
-      ...{ batch: 2, leaseMs: 3000 },
-    },
-    ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]), sha256 },
-    wake: () => {},
-    onError: () => {},
-    store: {
-      unreported: () => [],
-      reported: () => {},
-      fill: () => ({ finished: [], queued: [], next: null }),
-      isIdle: () => true,
-    },
-    isWanted: () => null,
-  });
+  const reporter = reporterWith(pools, 2, () => true);
   const turn = async (ms: number) => {
     reporter.pump(at(ms));
     await immediately();
@@ -50,4 +54,27 @@ test('a report that the store does not have is sent again if Redis does not answ
   for (let ms = 1000; ms < 20_000; ms += 1000) await turn(ms);
   assert.deepEqual(released, [digestOf('http://h.test/', sha256)]);
   assert.equal(reporter.isQuiet, true);
+});
+
+test('reports share a command for three seconds, or for a fifth of one without other work', async () => {
+  const sent: [number, number][] = [];
+  let [mono, isIdle] = [0, false];
+  const pools = {
+    filledBy: async () => null,
+    doubted: async () => [],
+    finish: async (digests: readonly Digest[]) => void sent.push([mono, digests.length]),
+  } as unknown as Pools;
+  const reporter = reporterWith(pools, 10, () => isIdle);
+  for (; mono < 10_000; mono += 100) {
+    reporter.pump(at(mono));
+    for (let i = 0; i < 3; i++) await immediately();
+    if (mono === 6000) isIdle = true;
+    if (mono === 1000 || mono === 2000 || mono === 7000 || mono === 7100) {
+      reporter.report([{ identity: `http://h.test/${mono}`, kind: 'finished' }], at(mono));
+    }
+  }
+  assert.deepEqual(sent, [
+    [4000, 2],
+    [7200, 2],
+  ]);
 });
