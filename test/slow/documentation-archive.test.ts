@@ -45,7 +45,7 @@ for (const compression of ['gzip', 'zstd']) {
     assert.ok(revisits > 0, 'equal pages are archived once');
     assert.ok(compressed > pagesMin / 3, 'one server compresses its pages');
     assert.deepEqual(new Set(uris).size, uris.length, 'each exchange is archived once');
-    t.diagnostic(JSON.stringify(await assertAccounted(crawl, site.asked(), uris)));
+    t.diagnostic(JSON.stringify(await assertAccounted([crawl], site.asked(), uris)));
   });
 }
 

@@ -116,8 +116,9 @@ function nginxConfig(directory: string, port: number): string {
     }`;
 }
 
-/** A finished crawl: its data directory and access to `ubiring query`. */
+/** A finished crawl: its config, its data directory, and access to `ubiring query`. */
 export interface FinishedCrawl {
+  readonly config: string;
   readonly dataDir: string;
   query<Row>(sql: string): Promise<Row[]>;
 }
@@ -142,6 +143,7 @@ export async function crawlWithUbiring(
   writeFileSync(config, JSON.stringify(value));
   await ubiring('launch', config);
   return {
+    config,
     dataDir: join(directory, 'data'),
     query: async (sql) => {
       const { stdout } = await ubiring('query', config, sql, '--format', 'json');
@@ -150,20 +152,21 @@ export async function crawlWithUbiring(
   };
 }
 
-async function ubiring(...args: readonly string[]): Promise<Finished> {
+/** Runs a command, which must succeed. */
+export async function ubiring(...args: readonly string[]): Promise<Finished> {
   const ended = await finish(process.execPath, [main, ...args], ubiringMsMax);
   assert.equal(ended.code, 0, ended.stderr);
   return ended;
 }
 
 /**
- * Asserts that nginx's log agrees with `urls`, the fetched ones. Only requests that the agents
+ * Asserts that nginx's log agrees with `urls`, which the crawls have fetched. Only requests that the agents
  * aborted may be in the log in addition.
  *
  * @returns the number of aborted requests, and how many of them nginx answered
  */
 export async function assertAccounted(
-  crawl: FinishedCrawl,
+  crawls: readonly FinishedCrawl[],
   asked: readonly string[],
   urls: readonly string[],
 ): Promise<{ givenUp: number; again: number }> {
@@ -174,9 +177,10 @@ export async function assertAccounted(
     more.set(place, (more.get(place) ?? 0) - 1);
   }
   const differing = [...more].filter(([, count]) => count !== 0);
-  const aborts = await crawl.query<{ detail: string }>(
-    "SELECT detail FROM events WHERE kind = 'abort'",
-  );
+  const select = "SELECT detail FROM events WHERE kind = 'abort'";
+  const aborts = (
+    await Promise.all(crawls.map((crawl) => crawl.query<{ detail: string }>(select)))
+  ).flat();
   const all = JSON.stringify({ differing, aborts });
   const unasked = differing.filter(([, count]) => count < 0);
   assert.equal(unasked.length, 0, `nginx never received some requests: ${all}`);

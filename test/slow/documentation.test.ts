@@ -67,7 +67,7 @@ test('documentation: three agents and Scrapy reach the same pages, each requeste
   const asked = site.asked().filter((place) => !place.endsWith('/robots.txt'));
   const fetched = await crawl.query<{ url: string }>('SELECT fetch_url AS url FROM pages');
   await assertAccounted(
-    crawl,
+    [crawl],
     asked,
     fetched.map(({ url }) => url),
   );
