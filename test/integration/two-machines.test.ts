@@ -9,6 +9,7 @@ import { startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 
 const NET = 119;
+const TOKEN = 'token-of-the-test-0123456789';
 
 interface Page {
   readonly rows: readonly Readonly<Record<string, string | number | null>>[];
@@ -28,8 +29,9 @@ async function twoMachines(t: TestContext) {
   const config = await first.config(3, {
     seeds: [web.seed],
     politeness: { hostDelayMs: 400 },
-    monitor: { listen: '127.0.0.1:0', tokens: null },
+    monitor: { listen: '127.0.0.1:0', tokens: 'tokens.txt' },
   });
+  for (const machine of [first, second]) machine.write('tokens.txt', `read ${TOKEN}\n`);
   const other = second.write('crawl.json', fs.readFileSync(config, 'utf8'));
   for (const id of ['a1', 'a2']) start(['agent', config, '--id', id]);
   const third = start(['agent', other, '--id', 'a3']);

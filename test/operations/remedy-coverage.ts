@@ -287,6 +287,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'token-source.ts: write "ROLE TOKEN" lines into it, or remove monitor.tokens',
     by: ['test/integration/monitor-tokens.test.ts', 'config check refuses the tokens that a'],
   },
+  ...['add the same line "read TOKEN" to', 'set the clocks of both machines'].map((says) => ({
+    says: `http-access.ts: ${says}`,
+    by: ['test/unit/cli/remote/remote-client.test.ts', 'an unknown token and clocks that'] as const,
+  })),
   ...(
     [
       ['cluster-watch.ts: start them, and the crawl continues', 'a launch serves the state'],

@@ -1,28 +1,42 @@
-// Decides who may do what over HTTP. A bearer token has a role. A client on the same machine needs no
-// token to read; to steer, its browser must say that the request comes from the dashboard itself. So
-// a page of another site can neither read nor steer, although it runs in a browser on this machine,
-// and neither can one whose name was changed to a loopback address (DNS rebinding).
+// Decides who may do what over HTTP. A bearer token has a role. An agent on another machine signs its
+// requests and may read. A client on the same machine needs no token to read; to steer, its browser
+// must say that the request comes from the dashboard itself. So a page of another site can neither
+// read nor steer, although it runs in a browser on this machine, and neither can one whose name was
+// changed to a loopback address (DNS rebinding).
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { isLoopback } from '../../../config/values/listen-address.ts';
 import { HttpProblem } from '../http/http-problem.ts';
+import { parseSignature, type RequestSignature } from '../http/request-signature.ts';
 import { ROLES, type Role, type Tokens } from '../http/tokens.ts';
 
+/** Seconds by which the clocks of two machines may differ. A signature is good for as long. */
+const CLOCKS_DIFFER_MAX = 300;
+
 export interface Asker {
+  readonly method: string;
+  /** Path and query, as received. */
+  readonly target: string;
   readonly headers: IncomingHttpHeaders;
   /** Address of the client's end of the connection. */
   readonly remoteAddress: string | undefined;
+  /** Port of the server's end. */
+  readonly localPort: number | undefined;
 }
 
 /**
+ * @param now - Unix milliseconds
  * @returns the role of the client
  * @throws HttpProblem if it has none
  */
-export function roleOf({ headers, remoteAddress }: Asker, tokens: Tokens): Role {
+export function roleOf(asker: Asker, tokens: Tokens, now: number): Role {
+  const { headers, remoteAddress } = asker;
   const remedy = tokens.size === 0 ? NO_TOKENS_REMEDY : TOKEN_REMEDY;
   const { authorization } = headers;
   if (authorization !== undefined) {
+    const signature = parseSignature(authorization);
+    if (signature) return roleOfSigner(asker, signature, tokens, Math.floor(now / 1000));
     const [, token] = /^Bearer +(\S+)$/i.exec(authorization) ?? [];
     const role = token === undefined ? null : tokens.roleOf(token);
     if (role !== null) return role;
@@ -52,6 +66,35 @@ const NO_TOKENS_REMEDY =
   'let monitor.tokens in the config name a file with lines such as "steer TOKEN", start the agents ' +
   'again, and send "Authorization: Bearer TOKEN"';
 
+/** @param now - Unix seconds */
+function roleOfSigner(
+  { method, target, headers: { host = '' }, localPort }: Asker,
+  signature: RequestSignature,
+  tokens: Tokens,
+  now: number,
+): Role {
+  const refused = (code: string, detail: string, remedy: string) =>
+    new HttpProblem(401, `signature-${code}`, detail, remedy);
+  // The signature does not cover a body.
+  if (method !== 'GET') throw refused('method', 'only a GET request may be signed', TOKEN_REMEDY);
+  // A program at another port may have been sent the request and pass it on.
+  if (portOf(host) !== localPort) {
+    const detail = `the request is signed for ${JSON.stringify(host)}, and came to port ${localPort}`;
+    throw refused('port', detail, 'ask the agent at the port where it listens');
+  }
+  const { at } = signature;
+  if (!tokens.haveSigned({ method, host, target, at }, signature)) {
+    const remedy = 'add the same line "read TOKEN" to monitor.tokens here and there';
+    throw refused('unknown', 'the request is signed with a token that is not known', remedy);
+  }
+  const seconds = Math.abs(now - at);
+  if (seconds > CLOCKS_DIFFER_MAX) {
+    const detail = `the request was signed ${seconds} s ${at < now ? 'before' : 'after'} the time here`;
+    throw refused('time', detail, 'set the clocks of both machines');
+  }
+  return 'read';
+}
+
 /** A proxy on this machine forwards requests of others. */
 function isForwarded(headers: IncomingHttpHeaders): boolean {
   return ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'].some((name) => name in headers);
@@ -63,10 +106,18 @@ function isOwnPage(headers: IncomingHttpHeaders): boolean {
   return headers['sec-fetch-site'] === 'same-origin';
 }
 
+const HOST = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/;
+
 /** Without port and brackets. */
 function hostOf(header: string | undefined): string {
-  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d+)?$/.exec(header ?? '') ?? [];
+  const [, bracketed, plain] = HOST.exec(header ?? '') ?? [];
   return bracketed ?? plain ?? '';
+}
+
+/** Clients leave out the default. */
+function portOf(header: string): number | null {
+  const [found, , , port] = HOST.exec(header) ?? [];
+  return found === undefined ? null : Number(port ?? 80);
 }
 
 /** No name server can answer for these. */

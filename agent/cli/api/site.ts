@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { z } from 'zod';
 import { hasLostSockets } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
-import { monotonicMs } from '../../runtime/clock.ts';
+import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
@@ -16,7 +16,7 @@ import { Tokens } from '../http/tokens.ts';
 import { RemoteError } from '../remote/remote-client.ts';
 import { EventStream } from '../views/event-stream.ts';
 import { type Asset, readAssets } from './assets.ts';
-import { demand, roleOf } from './http-access.ts';
+import { type Asker, demand, roleOf } from './http-access.ts';
 import { metricsText } from './http-metrics.ts';
 import { openApi } from './openapi.ts';
 import { type FoundRoute, routeOf } from './routes.ts';
@@ -106,11 +106,10 @@ export class Site {
     const asset = this.#p.assets.get(url.pathname);
     // The dashboard has no data of the crawl, and it asks for the token.
     if (asset) return sendAsset(request, response, asset);
-    const asker = { headers: request.headers, remoteAddress: request.socket.remoteAddress };
     // Whatever asks whether a process lives seldom has a token.
     if (url.pathname === '/healthz') return this.#health(response);
     if (url.pathname === '/readyz') return this.#readiness(response);
-    const role = roleOf(asker, this.#p.tokens);
+    const role = roleOf(askerOf(request), this.#p.tokens, wallMs());
     // So that the dashboard offers only what the client may do.
     response.setHeader('ubiring-role', role);
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
@@ -195,6 +194,11 @@ export class Site {
     response.writeHead(isReady ? 200 : 503, { 'content-type': 'text/plain' });
     response.end(isReady ? 'ok\n' : `not joined: ${ids || 'no agent has reported yet'}\n`);
   }
+}
+
+function askerOf({ method = '', url = '', headers, socket }: IncomingMessage): Asker {
+  const { remoteAddress, localPort } = socket;
+  return { method, target: url, headers, remoteAddress, localPort };
 }
 
 function urlOf({ url = '/' }: IncomingMessage): URL {

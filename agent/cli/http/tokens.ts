@@ -1,6 +1,7 @@
-// Bearer tokens of the HTTP server, with their roles. Only digests of the tokens are kept.
+// Tokens of the HTTP server, with their roles. Only digests of the tokens are kept.
 
 import { hash, timingSafeEqual } from 'node:crypto';
+import { type RequestSignature, type SignedRequest, signatureOf } from './request-signature.ts';
 
 export const ROLES = ['read', 'steer', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -74,12 +75,22 @@ export class Tokens {
     }
     return role;
   }
+
+  /** The time does not depend on how much of the signature is right, nor on which token it fits. */
+  haveSigned(request: SignedRequest, { bytes }: RequestSignature): boolean {
+    let isKnown = false;
+    for (const { digest } of this.#tokens) {
+      if (timingSafeEqual(signatureOf(digest, request), bytes)) isKnown = true;
+    }
+    return isKnown;
+  }
 }
 
 function isRole(text: string | undefined): text is Role {
   return ROLES.some((role) => role === text);
 }
 
-function digestOf(token: string): Buffer {
+/** The key of its signatures, too. */
+export function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

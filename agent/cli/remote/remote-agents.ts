@@ -72,8 +72,8 @@ function hostOf(address: string): string[] {
 }
 
 /**
- * The token of readers is sent there, and an agent may be hostile: it must be a host of the agent, or
- * one that the config names.
+ * An agent may be hostile, and must not choose where others send requests: the host must be one of the
+ * agent, or one that the config names.
  *
  * @param dashboard - its URL as the agent reports it
  * @param hosts - at which agents reach the agent

@@ -1,5 +1,6 @@
 // Requests to the HTTP servers of agents on other machines. An agent there may be slow, of another
-// version or hostile: each request has limits of time and size, and no redirect is followed.
+// version or hostile: each request has limits of time and size, no redirect is followed, and the
+// token is not sent.
 
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -7,10 +8,13 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { setTimeout } from 'node:timers/promises';
 import { isRecord } from '../../messaging/checks/shape.ts';
+import { wallMs } from '../../runtime/clock.ts';
 import { scratchFailure } from '../../storage/file/scratch-directory.ts';
 import { codeOfError, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { printable } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
+import { signed } from '../http/request-signature.ts';
+import { digestOf } from '../http/tokens.ts';
 import type { RemoteAgent } from './remote-agents.ts';
 
 /** The first request to a server loads its code. */
@@ -32,11 +36,11 @@ interface Request {
 }
 
 export class RemoteClient {
-  readonly #token: string | null;
+  readonly #key: Buffer | null;
 
   /** @param token - of a reader; null: only servers that need none answer */
   constructor(token: string | null) {
-    this.#token = token;
+    this.#key = token === null ? null : digestOf(token);
   }
 
   /**
@@ -100,7 +104,7 @@ export class RemoteClient {
     const ask = () =>
       fetch(url, {
         redirect: 'error',
-        headers: this.#token === null ? {} : { authorization: `Bearer ${this.#token}` },
+        headers: this.#signed(url),
         signal: late,
       });
     const response = await ask().catch((error: unknown) => {
@@ -119,11 +123,18 @@ export class RemoteClient {
     // the process. The reader of a body gets its errors in addition.
     body.on('error', () => {});
     if (response.status === 200) return body;
-    if (response.status === 401 && this.#token === null) {
+    if (response.status === 401 && this.#key === null) {
       body.destroy();
       throw new Refused('needs a token; add a line "read TOKEN" to monitor.tokens here and there');
     }
     throw new Refused(`has answered ${response.status}: ${detailOf(await textOf(body))}`);
+  }
+
+  #signed({ host, pathname, search }: URL): Record<string, string> {
+    if (this.#key === null) return {};
+    const at = Math.floor(wallMs() / 1000);
+    const request = { method: 'GET', host, target: pathname + search, at };
+    return { authorization: signed(this.#key, request) };
   }
 }
 

@@ -3,22 +3,29 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { demand, roleOf } from '../../../../agent/cli/api/http-access.ts';
+import { type Asker, demand, roleOf } from '../../../../agent/cli/api/http-access.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
-import { Tokens } from '../../../../agent/cli/http/tokens.ts';
+import { signed } from '../../../../agent/cli/http/request-signature.ts';
+import { digestOf, Tokens } from '../../../../agent/cli/http/tokens.ts';
 
 const TOKEN = 's'.repeat(24);
 const tokens = Tokens.parse(`steer ${TOKEN}`) as Tokens;
 const LOCAL = '127.0.0.1';
 const HOST = '127.0.0.1:9100';
 const AWAY = '10.0.0.7';
+const NOW = 1_800_000_000_000;
+
+function asking(parts: Partial<Asker>): Asker {
+  const request = { method: 'GET', target: '/api/v1/hosts?limit=7', headers: {} };
+  return { ...request, remoteAddress: LOCAL, localPort: 9100, ...parts };
+}
 
 function roleWith(
   headers: Readonly<Record<string, string>>,
   remoteAddress: string | undefined = LOCAL,
 ) {
   const known = 'authorization' in headers ? tokens : Tokens.none;
-  return roleOf({ headers: { host: HOST, ...headers }, remoteAddress }, known);
+  return roleOf(asking({ headers: { host: HOST, ...headers }, remoteAddress }), known, NOW);
 }
 
 function refused(code: string, status: number) {
@@ -74,7 +81,7 @@ describe('without a token', () => {
       refused('token-missing', 401),
     );
     assert.throws(
-      () => roleOf({ headers: {}, remoteAddress: undefined }, tokens),
+      () => roleOf(asking({ remoteAddress: undefined }), tokens, NOW),
       refused('token-missing', 401),
     );
     for (const name of ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']) {
@@ -85,7 +92,7 @@ describe('without a token', () => {
 
 it('with tokens, the dashboard without one only reads: a proxy may be between', () => {
   const headers = { host: HOST, origin: `http://${HOST}` };
-  assert.equal(roleOf({ headers, remoteAddress: LOCAL }, tokens), 'read');
+  assert.equal(roleOf(asking({ headers }), tokens, NOW), 'read');
 });
 
 describe('with a token', () => {
@@ -106,6 +113,123 @@ describe('with a token', () => {
   });
 });
 
+describe('with a signature', () => {
+  const AGENT = '10.0.0.5:9100';
+
+  /** The role of a client on another machine that has signed a request and sends this one. */
+  function roleOfSigned(
+    { key = TOKEN, host = AGENT, minutes = 0, method = 'GET' } = {},
+    sent: Partial<Asker> = {},
+    header = (authorization: string) => authorization,
+  ) {
+    const { target } = asking({});
+    const at = NOW / 1000 - 60 * minutes;
+    const authorization = header(signed(digestOf(key), { method, host, target, at }));
+    const headers = { host, authorization, ...sent.headers };
+    const asker = asking({ method, remoteAddress: AWAY, ...sent, headers });
+    return roleOf(asker, Tokens.parse(`read ${'r'.repeat(16)}\nadmin ${TOKEN}`) as Tokens, NOW);
+  }
+
+  it('an agent reads with a token of any role, and does no more', () => {
+    assert.equal(roleOfSigned(), 'read');
+    assert.equal(roleOfSigned({ key: 'r'.repeat(16) }), 'read');
+    assert.equal(roleOfSigned({}, { remoteAddress: LOCAL }), 'read');
+    assert.equal(
+      roleOfSigned({}, {}, (sent) => sent.replace('Ubiring', 'uBIRING')),
+      'read',
+    );
+    for (const minutes of [5, -5]) assert.equal(roleOfSigned({ minutes }), 'read');
+    for (const host of ['[fd00::5]:9100', 'crawler.example.org:9100']) {
+      assert.equal(roleOfSigned({ host }), 'read', host);
+    }
+    for (const host of ['10.0.0.5', '[fd00::5]', 'crawler.example.org']) {
+      assert.equal(roleOfSigned({ host }, { localPort: 80 }), 'read', host);
+    }
+  });
+
+  it('a captured request is good for no other path, query, host, time or method', () => {
+    const unknown = refused('signature-unknown', 401);
+    for (const target of ['/api/v1/hosts?limit=8', '/api/v1/hosts', '/api/v1/HOSTS?limit=7']) {
+      assert.throws(() => roleOfSigned({}, { target }), unknown, target);
+    }
+    for (const host of ['10.0.0.6:9100', '10.0.0.5.evil.test:9100']) {
+      assert.throws(() => roleOfSigned({}, { headers: { host } }), unknown, host);
+    }
+    const later = (sent: string) => sent.replace(/t=\d+/, `t=${NOW / 1000}`);
+    assert.throws(() => roleOfSigned({ minutes: 6 }, {}, later), unknown);
+    for (const method of ['HEAD', 'POST', 'DELETE']) {
+      const other = refused('signature-method', 401);
+      assert.throws(() => roleOfSigned({}, { method }), other, method);
+      assert.throws(() => roleOfSigned({ method }), other, method);
+    }
+  });
+
+  it('a server at another port refuses a request that was sent to the signed one', () => {
+    const wrong = refused('signature-port', 401);
+    assert.throws(() => roleOfSigned({}, { localPort: 9101 }), wrong);
+    assert.throws(() => roleOfSigned({}, { localPort: undefined }), wrong);
+    for (const host of ['10.0.0.5', '[fd00::5]', 'fd00::5:9100', ':9100', '10.0.0.5:x', '']) {
+      assert.throws(() => roleOfSigned({ host }), wrong, host);
+    }
+  });
+
+  it('a request of another time is refused with the difference of the clocks', () => {
+    for (const [minutes, detail] of [
+      [6, /signed 360 s before the time here/],
+      [-6, /signed 360 s after the time here/],
+    ] as const) {
+      assert.throws(
+        () => roleOfSigned({ minutes }),
+        ({ document }: HttpProblem) => {
+          assert.deepEqual([document.status, document.code], [401, 'signature-time']);
+          assert.match(document.detail, detail);
+          assert.equal(document.remedy, 'set the clocks of both machines');
+          return true;
+        },
+      );
+    }
+  });
+
+  it('another token and a malformed header give nothing, also on this machine', () => {
+    for (const remoteAddress of [AWAY, LOCAL]) {
+      for (const key of [`${TOKEN}x`, 'x'.repeat(16)]) {
+        const unknown = refused('signature-unknown', 401);
+        assert.throws(() => roleOfSigned({ key }, { remoteAddress }), unknown, key);
+      }
+      const headers: readonly (readonly [RegExp | string, string])[] = [
+        ['Ubiring', 'Bearer'],
+        ['Ubiring ', 'Ubiring'],
+        [/.$/, ''],
+        [/$/, 'A'],
+        [/.$/, '='],
+        [/t=\d+,/, ''],
+        ['t=', 't=-'],
+        [/t=\d+/, 't=1e9'],
+        [/,s=.*/, ''],
+        [/ .*/, ` ${TOKEN}`],
+      ];
+      for (const [part, other] of headers) {
+        assert.throws(
+          () => roleOfSigned({}, { remoteAddress }, (sent) => sent.replace(part, other)),
+          refused('token-unknown', 401),
+          `${part} ${other}`,
+        );
+      }
+    }
+  });
+
+  it('without tokens here, the remedy is to add that of the agent that asks', () => {
+    const asker = asking({
+      headers: { host: HOST, authorization: `Ubiring t=1,s=${'A'.repeat(43)}` },
+    });
+    assert.throws(
+      () => roleOf(asker, Tokens.none, NOW),
+      ({ document: { remedy } }: HttpProblem) =>
+        /add the same line "read TOKEN" to monitor\.tokens here and there/.test(remedy),
+    );
+  });
+});
+
 it('a role includes the earlier ones', () => {
   const { none } = Tokens;
   demand('read', 'read', none);
@@ -118,5 +242,5 @@ it('without tokens, the remedy says how to configure some', () => {
   const saysHow = ({ document: { remedy } }: HttpProblem) =>
     /monitor\.tokens .* "steer TOKEN"/.test(remedy);
   assert.throws(() => demand('steer', 'read', Tokens.none), saysHow);
-  assert.throws(() => roleOf({ headers: {}, remoteAddress: AWAY }, Tokens.none), saysHow);
+  assert.throws(() => roleOf(asking({ remoteAddress: AWAY }), Tokens.none, NOW), saysHow);
 });

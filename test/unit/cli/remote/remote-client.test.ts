@@ -2,34 +2,121 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { type TestContext, test } from 'node:test';
+import { roleOf } from '../../../../agent/cli/api/http-access.ts';
 import { Refusal } from '../../../../agent/cli/common/exit-code.ts';
+import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
+import { digestOf, Tokens } from '../../../../agent/cli/http/tokens.ts';
 import { RemoteClient, RemoteError } from '../../../../agent/cli/remote/remote-client.ts';
+import { wallMs } from '../../../../agent/runtime/clock.ts';
 
-async function serving(t: TestContext, listener: RequestListener) {
+const TOKEN = 'secret-secret-42';
+
+async function serving(t: TestContext, listener: RequestListener, host = '127.0.0.1') {
   const server = createServer(listener);
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   t.after(() => server.closeAllConnections());
   t.after(() => server.close());
-  return { id: 'a7', origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { port } = server.address() as AddressInfo;
+  return { id: 'a7', origin: `http://${host.includes(':') ? `[${host}]` : host}:${port}` };
 }
 
-test('the token is sent, and the answer is JSON', async (t) => {
+/** At a server that knows the token, and whose clock is ahead by so many milliseconds. */
+function roleFor({ method = '', url = '', headers, socket }: IncomingMessage, ahead = 0) {
+  const { remoteAddress, localPort } = socket;
+  const asker = { method, target: url, headers, remoteAddress, localPort };
+  return roleOf(asker, Tokens.parse(`admin ${TOKEN}`) as Tokens, wallMs() + ahead);
+}
+
+test('the answer is JSON', async (t) => {
   const seen: unknown[] = [];
   const agent = await serving(t, ({ url, headers }, response) => {
     seen.push([url, headers.authorization]);
     response.end('{"ok":"é"}');
   });
   const request = { path: '/x', query: { after: 3, agent: undefined } };
-  assert.deepEqual(await new RemoteClient('secret-secret-42').json(agent, request), { ok: 'é' });
   assert.deepEqual(await new RemoteClient(null).json(agent, request), { ok: 'é' });
-  assert.deepEqual(seen, [
-    ['/api/v1/x?after=3', 'Bearer secret-secret-42'],
-    ['/api/v1/x?after=3', undefined],
-  ]);
+  assert.deepEqual(seen, [['/api/v1/x?after=3', undefined]]);
+});
+
+test('requests are signed as they are sent, and do not carry the token', async (t) => {
+  const sent: string[] = [];
+  const listener: RequestListener = (request, response) => {
+    sent.push(`${request.url} ${request.rawHeaders.join(' ')}`);
+    response.end(JSON.stringify(roleFor(request)));
+  };
+  const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
+    all?.some(({ address }) => address === '::1'),
+  );
+  const agents = await Promise.all(
+    ['127.0.0.1', ...(hasIPv6 ? ['::1'] : [])].map((host) => serving(t, listener, host)),
+  );
+  const client = new RemoteClient(TOKEN);
+  const requests = [
+    { path: '/hosts' },
+    { path: '/agents/ä 7/state', query: { sql: `é %2F+&='"|\\^[]{}~#?`, after: 3 } },
+    { path: '/hosts', query: { agent: '' } },
+  ];
+  for (const agent of [
+    ...agents,
+    { ...agents[0]!, origin: agents[0]!.origin.replace('127.0.0.1', 'LOCALHOST') },
+  ]) {
+    for (const request of requests) assert.equal(await client.json(agent, request), 'read');
+  }
+  const digests = (['hex', 'base64', 'base64url'] as const).map((form) =>
+    digestOf(TOKEN).toString(form),
+  );
+  for (const text of sent) {
+    for (const secret of [TOKEN, ...digests]) assert.ok(!text.includes(secret), text);
+  }
+});
+
+test('a request that is sent again is signed again', async (t) => {
+  let now = Date.now();
+  t.mock.method(Date, 'now', () => now);
+  const seen: string[] = [];
+  const agent = await serving(t, (request, response) => {
+    seen.push(`${roleFor(request)} ${request.headers.authorization}`);
+    // Later than a signature is good for.
+    now += 600_000;
+    if (seen.length === 2) request.socket.destroy();
+    else if (seen.length === 3) response.writeHead(503, { 'retry-after': '0.05' }).end('{}');
+    else response.end('1');
+  });
+  const client = new RemoteClient(TOKEN);
+  await client.json(agent, { path: '/' });
+  await client.json(agent, { path: '/' });
+  assert.equal(seen.length, 4);
+  assert.equal(new Set(seen).size, 4);
+  for (const one of seen) assert.match(one, /^read Ubiring t=/);
+});
+
+test('an unknown token and clocks that differ are named with the remedy', async (t) => {
+  const now = Date.now();
+  t.mock.method(Date, 'now', () => now);
+  let ahead = 0;
+  const agent = await serving(t, (request, response) => {
+    try {
+      response.end(JSON.stringify(roleFor(request, ahead)));
+    } catch (error) {
+      assert.ok(error instanceof HttpProblem);
+      response.writeHead(error.document.status).end(JSON.stringify(error.document));
+    }
+  });
+  const asked = (token: string) => new RemoteClient(token).json(agent, { path: '/hosts' });
+  const unknown =
+    / 401: .* token that is not known; add the same line "read TOKEN" to monitor\.tokens here and there$/;
+  await assert.rejects(asked(`${TOKEN}x`), unknown);
+  assert.equal(await asked(TOKEN), 'read');
+  ahead = 400_000;
+  const clocks = / 401: .*signed 400 s before the time here; set the clocks of both machines$/;
+  await assert.rejects(asked(TOKEN), clocks);
+  ahead = 0;
+  assert.equal(await asked(TOKEN), 'read');
 });
 
 test('a request ends once nobody needs its answer', { timeout: 5000 }, async (t) => {
