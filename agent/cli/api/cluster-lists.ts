@@ -28,7 +28,7 @@ import {
   type UrlsQuery,
   type UrlView,
 } from '../views/query-pages.ts';
-import type { Client, ListThread } from './list-thread.ts';
+import type { Client, ListProcess } from './list-process.ts';
 
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
@@ -66,18 +66,18 @@ const eventsSchema = z.object({
 });
 
 export class ClusterLists {
-  readonly #thread: ListThread;
+  readonly #process: ListProcess;
   readonly #config: ResolvedConfig;
   readonly #watch: ClusterWatch;
   readonly #client: RemoteClient;
 
   constructor(
     config: ResolvedConfig,
-    thread: ListThread,
+    process: ListProcess,
     watch: ClusterWatch,
     client: RemoteClient,
   ) {
-    this.#thread = thread;
+    this.#process = process;
     this.#config = config;
     this.#watch = watch;
     this.#client = client;
@@ -86,7 +86,7 @@ export class ClusterLists {
   readonly hosts = async (query: HostsQuery, scope: Scope, client: Client): Promise<RowsPage> => {
     const living = await this.#living();
     if (query.agent !== undefined) await this.#demandAgent(query.agent);
-    const here = await this.#thread.call(client, 'hosts', query, living);
+    const here = await this.#process.call(client, 'hosts', query, living);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
     const { answers, problems: more } = await this.#each(
@@ -110,7 +110,7 @@ export class ClusterLists {
     client: Client,
   ): Promise<RowsPage> => {
     const living = await this.#living();
-    const here = await this.#thread.call(client, 'urls', view, query, living);
+    const here = await this.#process.call(client, 'urls', view, query, living);
     const isLiving = (page: RowsPage) => living.includes(holderOf(page) ?? '');
     if (isLiving(here)) return here;
     const { agents, problems } = await this.#elsewhere(scope);
@@ -136,7 +136,7 @@ export class ClusterLists {
   };
 
   readonly history = async (scope: Scope, client: Client) => {
-    const here = await this.#thread.call(client, 'history');
+    const here = await this.#process.call(client, 'history');
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = await this.#each(client, agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
@@ -176,7 +176,7 @@ export class ClusterLists {
   };
 
   readonly events = (agent: string, after: number | null, client: Client) => {
-    return this.#thread.call(client, 'events', agent, after);
+    return this.#process.call(client, 'events', agent, after);
   };
 
   async #remoteEvents(agent: RemoteAgent, after: number | null): Promise<AgentEvents | null> {
@@ -197,7 +197,7 @@ export class ClusterLists {
   ): Promise<PlannedMoves> => {
     const { agents: all } = (await this.#watch.now()).view;
     if (query.of !== undefined) await this.#demandAgent(query.of);
-    const here = await this.#thread.call(client, 'moves', all, query);
+    const here = await this.#process.call(client, 'moves', all, query);
     if (scope === 'machine') return here;
     const { agents } = await this.#elsewhere(scope);
     const path = `/agents/${encodeURIComponent(query.id)}/moves`;

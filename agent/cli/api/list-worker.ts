@@ -1,8 +1,6 @@
-// The thread that reads state files for the lists of the API: a list of many hosts takes longer than
-// a turn of the server's event loop may. It must not load sockets of ZeroMQ, which a thread that ends
-// would abort.
+// The process that reads state files for the lists of the API: a list of many hosts takes longer than
+// a turn of the server's event loop may. It ends with the server, whose channel closes then.
 
-import { parentPort, workerData } from 'node:worker_threads';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
@@ -18,8 +16,7 @@ import {
   urlsPage,
 } from '../views/query-pages.ts';
 
-const config = workerData as ResolvedConfig;
-const { dataDir } = config.agent;
+let config: ResolvedConfig;
 
 const { open } = new KeptCopies();
 
@@ -35,10 +32,16 @@ const CALLS = {
   moves: (agents: readonly AgentStatus[], asked: MovesQuery) => {
     return plannedMoves(config, agents, asked, open);
   },
-  events: (agent: string, after: number | null) => eventsOf(dataDir, agent, after, open),
+  events: (agent: string, after: number | null) =>
+    eventsOf(config.agent.dataDir, agent, after, open),
 } as const;
 
 export type ListCalls = typeof CALLS;
+
+/** The first message. */
+export interface ListStart {
+  readonly config: ResolvedConfig;
+}
 
 export interface ListRequest {
   readonly name: keyof ListCalls;
@@ -53,14 +56,18 @@ export interface ListResponse {
   readonly error?: unknown;
 }
 
-parentPort!.on('message', ({ name, args }: ListRequest) => {
-  const call = CALLS[name] as (...args: readonly unknown[]) => unknown;
+process.on('message', (message: ListStart | ListRequest) => {
+  if ('config' in message) {
+    config = message.config;
+    return;
+  }
+  const call = CALLS[message.name] as (...args: readonly unknown[]) => unknown;
   let response: ListResponse;
   try {
-    response = { result: call(...args) };
+    response = { result: call(...message.args) };
   } catch (error) {
     const isProblem = error instanceof HttpProblem;
     response = isProblem ? { problem: error.document } : { error };
   }
-  parentPort!.postMessage(response);
+  process.send!(response, () => {});
 });

@@ -9,7 +9,7 @@ import type { Role } from '../http/tokens.ts';
 import { viewColumns } from '../state-files/query-views.ts';
 import { plannedMovesSchema } from '../views/planned-moves.ts';
 import { HOST_SORTS, HOST_STATES, rowsPage } from '../views/query-pages.ts';
-import type { Client } from './list-thread.ts';
+import type { Client } from './list-process.ts';
 import type { Services } from './services.ts';
 
 const PAGE_LIMIT = 100;

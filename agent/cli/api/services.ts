@@ -11,7 +11,7 @@ import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
 import { ClusterLists } from './cluster-lists.ts';
 import { type CommandLine, CommandRuns } from './command-run.ts';
-import { type Client, ListThread } from './list-thread.ts';
+import { type Client, ListProcess } from './list-process.ts';
 import { QueryRuns } from './query-runs.ts';
 
 /** Later, the agents may have met others. */
@@ -22,7 +22,7 @@ export class Services {
   readonly queries: QueryRuns;
   readonly lists: ClusterLists;
   readonly #config: ResolvedConfig;
-  readonly #thread: ListThread;
+  readonly #process: ListProcess;
   readonly #circles: Circles;
   readonly #commands: CommandRuns;
   #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
@@ -35,8 +35,8 @@ export class Services {
     this.watch = new ClusterWatch(config);
     this.queries = new QueryRuns(this.#source, readToken);
     this.#commands = new CommandRuns(this.#source);
-    this.#thread = new ListThread(config);
-    this.lists = new ClusterLists(config, this.#thread, this.watch, new RemoteClient(readToken));
+    this.#process = new ListProcess(config);
+    this.lists = new ClusterLists(config, this.#process, this.watch, new RemoteClient(readToken));
   }
 
   get #source() {
@@ -60,7 +60,7 @@ export class Services {
 
   /** @param at - Unix milliseconds; absent: now */
   readonly circle = async (at: number | undefined, client: Client): Promise<Circle> => {
-    if (at !== undefined) return this.#thread.call(client, 'circleAt', at);
+    if (at !== undefined) return this.#process.call(client, 'circleAt', at);
     const agents = this.#whole() ?? (await this.watch.now()).view.agents;
     return this.#circles.of(agents);
   };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClusterLists } from '../../../../agent/cli/api/cluster-lists.ts';
-import type { Client, ListThread } from '../../../../agent/cli/api/list-thread.ts';
+import type { Client, ListProcess } from '../../../../agent/cli/api/list-process.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import type { RemoteClient } from '../../../../agent/cli/remote/remote-client.ts';
 import type { ClusterView, ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
@@ -28,13 +28,13 @@ function listsOf(
   view: Pick<ClusterView, 'agents' | 'unreachable'>,
   { urls = NO_ROWS, theirs = {} as Readonly<Record<string, RowsPage>> } = {},
 ): ClusterLists {
-  const thread = {
+  const process = {
     call: async (_: Client, name: keyof typeof RESULTS) => ({ ...RESULTS, urls })[name],
   };
   const watch = { now: async () => ({ view }) };
   return new ClusterLists(
     config,
-    thread as unknown as ListThread,
+    process as unknown as ListProcess,
     watch as unknown as ClusterWatch,
     { json: async ({ id }: { id: string }) => theirs[id] } as unknown as RemoteClient,
   );

@@ -1,12 +1,14 @@
-// Calls the functions of list-worker.ts in its thread, one after the other. The thread is started with
-// the first call, and again if it has ended. A list may take seconds, so clients take turns, and no
-// list is made for one that has gone.
+// Calls the functions of list-worker.ts in its process, one after the other. The process is started
+// with the first call, and again if it has ended. A list may take seconds, so clients take turns, and
+// no list is made for one that has gone. A process, unlike a thread, can be ended in the middle of a
+// step of SQLite.
 
+import { type ChildProcess, fork } from 'node:child_process';
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
-import type { ListCalls, ListRequest, ListResponse } from './list-worker.ts';
+import type { ListCalls, ListRequest, ListResponse, ListStart } from './list-worker.ts';
 
 /** The client that waits for a list. */
 export interface Client {
@@ -18,6 +20,8 @@ export interface Client {
 
 /** Calls that wait: those of 50 dashboards. */
 const WAITING_MAX = 256;
+/** The start of the process on a busy machine, and much more than any list takes. */
+const LIST_MS_MAX = 30_000;
 
 const AGAIN = 'try again in some seconds';
 
@@ -27,29 +31,35 @@ interface Call {
   readonly reject: (why: unknown) => void;
 }
 
-export class ListThread {
+export class ListProcess {
   readonly #config: ResolvedConfig;
   readonly #script: URL;
-  #worker: Worker | null = null;
-  /** Null: the thread has nothing to do. */
+  readonly #msMax: number;
+  #child: ChildProcess | null = null;
+  /** Null: the process has nothing to do. */
   #running: Call | null = null;
+  #limit: NodeJS.Timeout | undefined;
   /**
    * The calls that wait, by address; the first address has the next turn. Filled by requests, each
-   * connection with one at a time, and emptied by the thread and by clients that go.
+   * connection with one at a time, and emptied by the process and by clients that go.
    */
   readonly #waiting = new Map<string, Call[]>();
 
-  /** @param script - of the thread; tests replace it */
-  constructor(config: ResolvedConfig, script = ownScript()) {
+  /**
+   * @param script - of the process; tests replace it
+   * @param msMax - after which a list is given up
+   */
+  constructor(config: ResolvedConfig, script = ownScript(), msMax = LIST_MS_MAX) {
     this.#config = config;
     this.#script = script;
+    this.#msMax = msMax;
   }
 
   close(): void {
     const closed = new Error('the server has been closed');
     for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
     this.#waiting.clear();
-    void this.#worker?.terminate();
+    this.#child?.kill('SIGKILL');
   }
 
   /** @throws HttpProblem if the call does, the client has gone, or too many calls wait */
@@ -102,19 +112,30 @@ export class ListThread {
     if (others.length > 0) this.#waiting.set(address, others);
     this.#running = call!;
     try {
-      this.#worker ??= this.#start();
-      this.#worker.postMessage(call!.request);
+      this.#child ??= this.#start();
+      this.#child.send(call!.request, () => {});
+      this.#limit = setTimeout(() => this.#giveUp(), this.#msMax);
     } catch (error) {
-      // The system permits no further thread; the next call tries again.
+      // The script cannot be run; the next call tries again.
       this.#ended().reject(error);
       this.#next();
     }
   }
 
-  #start(): Worker {
-    const worker = new Worker(this.#script, { workerData: this.#config });
-    let why: unknown = new Error('the thread that reads the lists has ended');
-    worker.on('message', ({ result, problem, error }: ListResponse) => {
+  #start(): ChildProcess {
+    const child = fork(fileURLToPath(this.#script), {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    let why: unknown = new Error('the process that reads the lists has ended');
+    const over = () => {
+      if (this.#child !== child) return;
+      this.#child = null;
+      if (this.#running) this.#ended().reject(why);
+      this.#next();
+    };
+    child.on('message', ({ result, problem, error }: ListResponse) => {
+      if (this.#child !== child || this.#running === null) return;
       const { resolve, reject } = this.#ended();
       if (problem) {
         const { status, code, detail, remedy } = problem;
@@ -123,19 +144,29 @@ export class ListThread {
       else resolve(result);
       this.#next();
     });
-    // Without memory, for example; `exit` follows.
-    worker.on('error', (error) => {
+    // The system permits no further process; without one, there is no `exit`.
+    child.on('error', (error) => {
       why = error;
+      if (child.pid === undefined) over();
     });
-    worker.on('exit', () => {
-      this.#worker = null;
-      if (this.#running) this.#ended().reject(why);
-      this.#next();
-    });
-    return worker;
+    child.on('exit', over);
+    child.send({ config: this.#config } satisfies ListStart, () => {});
+    return child;
+  }
+
+  /** The process may be in a step of SQLite that does not end. */
+  #giveUp(): void {
+    const detail = `the list was not complete after ${this.#msMax / 1000} s`;
+    const remedy = 'ask for one host, or for fewer rows';
+    this.#ended().reject(new HttpProblem(503, 'list-slow', detail, remedy));
+    this.#child?.kill('SIGKILL');
+    // The next call starts another.
+    this.#child = null;
+    this.#next();
   }
 
   #ended(): Call {
+    clearTimeout(this.#limit);
     const call = this.#running!;
     this.#running = null;
     return call;
