@@ -152,7 +152,7 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
     .option(
       '--fresh',
       'delete the state of the started agents, move archives aside, and start over; with ' +
-        'dedup.networks, finished pages remain known in Redis',
+        'dedup.networks, pages of other networks are still skipped',
     )
     .option('--delete-archives', 'with --fresh: delete the WARC archives, too')
     .option('--refresh', 'request the pages of a complete crawl again, to find what has changed')

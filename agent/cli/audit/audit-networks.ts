@@ -154,7 +154,8 @@ class NetworksTally {
     if (fetched.length > 1) note(this.overlap, identity);
     this.#classify(identity, shares, url.onTheWayFrom.length > 0);
     const isFinished = shares.some(({ state, to }) => to === null && state !== 'queued');
-    if (!isFinished && shares.some(({ to }) => to !== null)) this.open++;
+    const isQueued = shares.some(({ state }) => state === 'queued');
+    if (isQueued && !isFinished && shares.some(({ to }) => to !== null)) this.open++;
   }
 
   #classify(identity: string, shares: readonly Share[], isOnTheWay: boolean): void {
@@ -171,7 +172,9 @@ class NetworksTally {
     const known = (name: string) => this.#networks.find(({ network }) => network === name);
     const left = shares.filter(({ to }) => to !== null);
     const away = left.filter(({ to }) => known(to!) === undefined);
-    for (const { to } of away) this.leftOutside[to!] = (this.leftOutside[to!] ?? 0) + 1;
+    for (const to of new Set(away.map((share) => share.to!))) {
+      this.leftOutside[to] = (this.leftOutside[to] ?? 0) + 1;
+    }
     if (away.length > 0) {
       this.outside++;
       return;
