@@ -185,11 +185,16 @@ export class Reporter {
     }
     this.#inHand = reports.length;
     try {
-      const named = (kind: Report['kind']) =>
-        reports
-          .filter((report) => report.kind === kind)
-          .map(({ identity }) => digestOf(identity, this.#p.sha256));
-      const [finished, released] = [named('finished'), named('released')];
+      const digests = (told: readonly Report[]) =>
+        told.map(({ identity }) => digestOf(identity, this.#p.sha256));
+      const finished = digests(reports.filter(({ kind }) => kind === 'finished'));
+      // A URL that is wanted again, or at another agent, needs its claim. One in an open frame gets
+      // its verdict, and is released then.
+      const released = digests(
+        reports.filter(({ kind, identity }) => {
+          return kind === 'released' && this.#p.isWanted(identity) === false;
+        }),
+      );
       if (finished.length > 0) await this.#own.finish(finished);
       if (released.length > 0) await this.#own.release(released);
       this.#confirmed.push(...reports);

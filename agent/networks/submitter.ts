@@ -41,6 +41,8 @@ interface SubmitterParts extends NetworkParts {
 interface Settling {
   readonly verdict: VerdictFrame;
   decided: number;
+  /** Its URLs that are not wanted any more. They are released when the frame is not open any more. */
+  readonly givenUp: string[];
   /** Whether it needs several turns. */
   isSplit: boolean;
 }
@@ -265,7 +267,10 @@ export class Submitter {
   #settle(now: Instant): void {
     this.#p.slice?.begin();
     while (this.#settling !== null || this.#arrived.length > 0) {
-      this.#settling ??= { verdict: this.#arrived.shift()!, decided: 0, isSplit: false };
+      this.#settling ??= {
+        verdict: this.#arrived.shift()!,
+        ...{ decided: 0, givenUp: [], isSplit: false },
+      };
       if (!this.#settlePart(this.#settling, now)) return this.#p.wake();
       this.#settling = null;
     }
@@ -281,9 +286,10 @@ export class Submitter {
         settling.isSplit = true;
         return false;
       }
-      this.#decide(identities[settling.decided]!, verdict, settling.decided, isRepeated);
+      this.#decide(identities[settling.decided]!, settling, isRepeated);
     }
     this.#take(verdict.number);
+    for (const identity of settling.givenUp) this.#p.release(identity);
     // A URL that was decided and waits again was not offered while its frame was open.
     if (settling.isSplit) this.#storeHasMore = true;
     this.#counts.verdicts++;
@@ -291,9 +297,14 @@ export class Submitter {
     return true;
   }
 
-  #decide(identity: string, verdict: VerdictFrame, i: number, isRepeated: boolean): void {
+  #decide(identity: string, settling: Settling, isRepeated: boolean): void {
+    const { verdict, decided: i, givenUp } = settling;
     const network = verdict.owners[i]!;
-    if (network === '') return this.#decideNew(identity, verdict.isPartial, isRepeated);
+    if (network === '') {
+      const isWanted = this.#decideNew(identity, verdict.isPartial, isRepeated);
+      if (!isWanted) givenUp.push(identity);
+      return;
+    }
     const isFinal = verdict.finals[i] === '1';
     if (!isRepeated) this.#counts.elsewhere++;
     else if (isFinal) this.#repeatChanged = true;
@@ -307,10 +318,11 @@ export class Submitter {
     return isKnown && this.#frames.get(number)?.identities.length === owners.length;
   }
 
-  #decideNew(identity: string, isPartial: boolean, isRepeated: boolean): void {
+  /** False: the URL is not wanted any more. */
+  #decideNew(identity: string, isPartial: boolean, isRepeated: boolean): boolean {
     if (isPartial) this.#counts.partial++;
     if (isRepeated) this.#repeatChanged = true;
-    if (!this.#p.store.decide(identity, { kind: 'new', isPartial })) this.#p.release(identity);
+    return this.#p.store.decide(identity, { kind: 'new', isPartial });
   }
 
   #take(number: string): Submitted | null {
@@ -338,7 +350,9 @@ export class Submitter {
   }
 
   #decideAlone(identities: readonly string[]): void {
-    for (const identity of identities) this.#decideNew(identity, true, false);
+    for (const identity of identities) {
+      if (!this.#decideNew(identity, true, false)) this.#p.release(identity);
+    }
     this.#p.claimsMissing();
   }
 }

@@ -66,6 +66,12 @@ export class NetworkUrls {
     if (waiting + settled > 0) this.#news.hasMore = true;
   }
 
+  /** The URL was given up, and is queued again: it is not released. Returns its `not_before`. */
+  queuedAgain(host: HostRow, id: number, key: string): number {
+    this.#s.unreport.run(id);
+    return this.placeOf(host, key);
+  }
+
   takeNews(): NetworkNews {
     const news = this.#news;
     this.#news = { waiting: [], reports: [], hasMore: false };
@@ -148,8 +154,10 @@ export class NetworkUrls {
 
   /** Whether the URL is queued and not left to another network. Null: its host is not this agent's. */
   isWanted(identity: string): boolean | null {
-    const host = splitIdentity(identity)?.host;
-    if (host === undefined || !this.#hosts.find(host)?.owned) return null;
+    const parts = splitIdentity(identity);
+    // Other programs can write to Redis.
+    if (parts === null) return false;
+    if (!this.#hosts.find(parts.host)?.owned) return null;
     return this.#s.wanted.get(this.#idOf(identity)) !== undefined;
   }
 
@@ -239,9 +247,10 @@ function statements(db: Connection) {
     ),
     state: db.prepare<[number], number>('SELECT state FROM urls WHERE id = ?').pluck(),
     unreported: db.prepare<[number], NamedRow & { isFinished: number }>(
-      `SELECT u.id, u.key, u.state < 3 AS isFinished FROM unreported r JOIN urls u ON u.id = r.id
+      `SELECT u.id, u.key, u.state IN (1, 2) AS isFinished FROM unreported r JOIN urls u ON u.id = r.id
        ORDER BY r.id LIMIT ?`,
     ),
+    unreport: db.prepare<[number]>('DELETE FROM unreported WHERE id = ?'),
     reported: db.prepare<[string]>(
       'DELETE FROM unreported WHERE id IN (SELECT value FROM json_each(?))',
     ),

@@ -153,7 +153,7 @@ export class RefreshTable {
     else this.#previous.delete(id);
     // A skipped URL has no verdict of the other networks, or has been released.
     const key = state === SKIPPED && this.#networks ? this.#s.key.get(id) : undefined;
-    const notBefore = key === undefined ? 0 : this.#networks!.placeOf(host, key);
+    const notBefore = key === undefined ? 0 : this.#networks!.queuedAgain(host, id, key);
     this.#s.queue.run(round, n, attempts, notBefore, id);
     if (state !== 0) this.#hosts.addQueued(host, 1);
     if (state !== 0 && state !== SKIPPED) this.#hosts.addPage(host, -1);

@@ -94,7 +94,7 @@ export class ModelAgent {
         unreported: (max) => this.#unreported(max),
         reported: (reports) => this.#reported(reports),
         fill: (from, max) => this.#fill(from, max),
-        isWanted: (page) => this.#isWanted(page),
+        isWanted: (page) => this.isWanted(page),
         spareHosts: () => this.#spareHosts(),
         give: (host, other, max) => this.give(host, other, max),
         accept: (urls) => {
@@ -256,7 +256,7 @@ export class ModelAgent {
     return given.map(({ page }) => ({ url: page, depth: 1 }));
   }
 
-  #isWanted(page: string): boolean | null {
+  isWanted(page: string): boolean | null {
     if (this.#p.network.owner(hostOf(page)) !== this.id) return null;
     return ['waiting', 'queued', 'open'].includes(this.#p.network.rows.get(page)?.state ?? '');
   }

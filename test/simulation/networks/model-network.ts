@@ -204,6 +204,16 @@ export class ModelNetwork {
   #giveUp(row: Row): void {
     if (row.state !== 'waiting' && row.state !== 'queued') return;
     this.#ownerOf(row)?.giveUp(row);
+    const [, isWanted = 0, later = 0] = sha256(`${this.name} ${row.page}`);
+    if (isWanted < 128) this.#o.time.after(later * 16, () => this.#wantAgain(row));
+  }
+
+  /** A block ends, for example; not at the end, when agents may have ended. */
+  #wantAgain(row: Row): void {
+    const owner = this.#ownerOf(row);
+    if (row.state !== 'skipped' || this.isComplete || !owner) return;
+    Object.assign(row, { state: 'waiting', unreported: null });
+    owner.offer(row.page);
   }
 
   /** What the cluster does at its end: the agents learn at different times that all were idle. */

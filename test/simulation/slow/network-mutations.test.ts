@@ -10,10 +10,16 @@ const SEEDS_MAX = 150;
 /** The kind of fault in which the rule is missed. */
 const kinds = {
   ...{ claims: 'none', asks: 'none', 'tie-rule': 'none', conceded: 'none', finished: 'none' },
-  ...{ released: 'none', returned: 'none', 'host-leases': 'none', 'delay-told': 'none' },
+  ...{
+    released: 'none',
+    'wanted-again': 'none',
+    returned: 'none',
+    'host-leases': 'none',
+    'delay-told': 'none',
+  },
   ...{ resent: 'links', overlaps: 'agents' },
-  ...{ 'waiting-taken-over': 'agents', 'reports-taken-over': 'agents' },
-  'end-together': 'centres',
+  'reports-taken-over': 'agents',
+  ...{ 'end-together': 'centres', 'waiting-taken-over': 'centres' },
   ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;

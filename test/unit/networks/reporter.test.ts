@@ -9,7 +9,12 @@ import { Reporter } from '../../../agent/networks/reporter.ts';
 const at = (ms: number) => ({ mono: ms, wall: ms });
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-function reporterWith(pools: Pools, batch: number, isIdle: () => boolean): Reporter {
+function reporterWith(
+  pools: Pools,
+  batch: number,
+  isIdle: () => boolean,
+  isWanted: (identity: string) => boolean | null = () => false,
+): Reporter {
   return new Reporter({
     settings: {
       ...{ network: 'a', networks: ['a', 'b'], seeds: 1, onTimeout: 'proceed', timeoutMs: 500 },
@@ -24,7 +29,7 @@ function reporterWith(pools: Pools, batch: number, isIdle: () => boolean): Repor
       fill: () => ({ finished: [], queued: [], next: null }),
       isIdle,
     },
-    isWanted: () => null,
+    isWanted,
   });
 }
 
@@ -77,4 +82,31 @@ test('reports share a command for three seconds, or for a fifth of one without o
     [4000, 2],
     [7200, 2],
   ]);
+});
+
+test("a release is not sent if the URL is wanted again, or its host is another agent's", async () => {
+  const released: Digest[] = [];
+  const pools = {
+    filledBy: async () => null,
+    doubted: async () => [],
+    release: async (digests: readonly Digest[]) => void released.push(...digests),
+  } as unknown as Pools;
+  const wanted = new Map<string, boolean | null>([
+    ['http://h.test/again', true],
+    ['http://h.test/away', null],
+    ['http://h.test/given-up', false],
+  ]);
+  const reporter = reporterWith(
+    pools,
+    10,
+    () => true,
+    (identity) => wanted.get(identity)!,
+  );
+  for (const identity of wanted.keys()) reporter.report([{ identity, kind: 'released' }], at(0));
+  for (let ms = 0; ms < 1000; ms += 100) {
+    reporter.pump(at(ms));
+    for (let i = 0; i < 3; i++) await immediately();
+  }
+  assert.deepEqual(released, [digestOf('http://h.test/given-up', sha256)]);
+  assert.equal(reporter.isQuiet, true);
 });

@@ -98,6 +98,7 @@ describe('a queued URL of a shared crawl', () => {
     const others = [`${URL}1`, `${URL}2`, FIRST.identity, `${URL}unknown`];
     for (const url of others) assert.equal(networks.isWanted(url), false, url);
     assert.equal(networks.isWanted('http://b.test/'), null);
+    assert.equal(networks.isWanted('no URL'), false, 'another program has written it');
     store.setOwned(HOST, false);
     assert.equal(networks.isWanted(URL), null, 'a copy');
   });
@@ -154,6 +155,25 @@ describe('reports to the other networks', () => {
     networks.reported([reports[1]]);
     assert.deepEqual(networks.unreported(9), []);
     assert.deepEqual(networks.takeNews(), { waiting: [], reports: [], hasMore: false });
+  });
+
+  it('leave out a URL that is queued again, and name it when it has ended again', () => {
+    const { store, networks, number, finish } = stage();
+    networks.reported(networks.unreported(9));
+    store.skip(number, URL, 'blocked');
+    store.reopenUrl(HOST, URL);
+    assert.deepEqual(networks.unreported(9), []);
+    networks.takeNews();
+    store.decide(URL, { kind: 'new' });
+    finish(URL);
+    assert.deepEqual(plain(networks.takeNews().reports), [{ identity: URL, kind: 'finished' }]);
+  });
+
+  it('name no queued URL as finished', () => {
+    const { db, networks } = stage();
+    networks.reported(networks.unreported(9));
+    db.exec('INSERT INTO unreported SELECT id FROM urls WHERE state = 0');
+    assert.deepEqual(plain(networks.unreported(9)), [{ identity: URL, kind: 'released' }]);
   });
 
   it('of a host that is taken over name what the last owner may not have reported', () => {
