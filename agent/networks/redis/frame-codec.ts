@@ -38,6 +38,18 @@ export function readFrame(text: string): Frame | null {
   return value as unknown as Frame;
 }
 
+/** @returns from entries of a stream, by id, what `read` gives, and the ids for which it gives null */
+export function readEntries<T>(reply: unknown, read: (text: string) => T | null) {
+  const found: [id: string, value: T][] = [];
+  const wrong: string[] = [];
+  for (const [id, fields] of reply as [string, string[]][]) {
+    const value = read(fields[1] ?? '');
+    if (value === null) wrong.push(id);
+    else found.push([id, value]);
+  }
+  return { found, wrong };
+}
+
 /** @returns null if `text` is not a verdict */
 export function readVerdict(text: string): VerdictFrame | null {
   const value = parsed(text);

@@ -22,6 +22,7 @@ import { loadClientLibrary } from './client-library.ts';
 import {
   frameDigestsMax,
   frameText,
+  readEntries,
   readFrame,
   readGift,
   readVerdict,
@@ -152,13 +153,11 @@ export class RedisPools implements Pools {
     const { urlPool, inbox } = this.#keys;
     const counts = [submittedMax === 0 ? 0 : bounded(submittedMax), bounded(inboxMax)];
     const reply = await this.#run(scripts.take, [urlPool, inbox], counts);
-    const [submitted, received] = (reply as [string, string[]][][]).map(entriesOf);
-    // Nobody could claim these.
-    const wrong = submitted!.flatMap(({ id, frame }) => (frame === null ? [id] : []));
-    if (wrong.length > 0) await this.#call(['XDEL', urlPool, ...wrong]);
+    const [entries, received] = reply as [unknown, unknown];
+    const submitted = await this.#readEntries(urlPool, entries, readFrame);
     return {
-      submitted: submitted!.filter((entry): entry is Entry => entry.frame !== null),
-      inbox: received!.flatMap(({ frame }) => (frame === null ? [] : [frame])),
+      submitted: submitted.map(([id, frame]) => ({ id, frame })),
+      inbox: readEntries(received, readFrame).found.map(([, frame]) => frame),
     };
   }
 
@@ -225,15 +224,18 @@ export class RedisPools implements Pools {
 
   async verdicts(agent: string, after: string, max: number) {
     assert(after === '' || after === '0' || streamId.test(after));
-    const reply = await this.#run(
-      scripts.verdicts,
-      [this.#keys.taskPool(agent)],
-      [after === '0' ? '' : after, bounded(max)],
-    );
-    return (reply as [string, string[]][]).flatMap(([id, fields]) => {
-      const verdict = readVerdict(fields[1] ?? '');
-      return verdict === null ? [] : [{ id, verdict }];
-    });
+    const stream = this.#keys.taskPool(agent);
+    const args = [after === '0' ? '' : after, bounded(max)];
+    const reply = await this.#run(scripts.verdicts, [stream], args);
+    const found = await this.#readEntries(stream, reply, readVerdict);
+    return found.map(([id, verdict]) => ({ id, verdict }));
+  }
+
+  /** Other programs can write to Redis: a wrong entry is deleted, so that it keeps back no other. */
+  async #readEntries<T>(stream: string, reply: unknown, read: (text: string) => T | null) {
+    const { found, wrong } = readEntries(reply, read);
+    if (wrong.length > 0) await this.#call(['XDEL', stream, ...wrong]);
+    return found;
   }
 
   async finish(digests: readonly Digest[]): Promise<void> {
@@ -330,9 +332,7 @@ export class RedisPools implements Pools {
   async gifts(max: number) {
     const count = String(bounded(max));
     const reply = await this.#call(['XRANGE', this.#keys.gifts, '-', '+', 'COUNT', count]);
-    return (reply as [string, string[]][]).map(([id, fields]) => {
-      return { id, urls: readGift(fields[1] ?? '') };
-    });
+    return readEntries(reply, readGift).found.map(([id, urls]) => ({ id, urls }));
   }
 
   async received(ids: readonly string[], mark: string): Promise<void> {
@@ -465,11 +465,6 @@ function checkedText(frame: Frame): string {
 function differenceText(network: string, { path, a, b }: Difference): string {
   const remedy = `write the same in the configs of all networks, and restart those that change`;
   return `${network} runs with ${path} ${b}, this network with ${a}; ${remedy}`;
-}
-
-/** `frame` is null if the entry is no frame. */
-function entriesOf(reply: [string, string[]][]) {
-  return reply.map(([id, fields]) => ({ id, frame: readFrame(fields[1] ?? '') }));
 }
 
 function bounded(max: number): number {
