@@ -27,15 +27,35 @@ export function readFrame(text: string): Frame | null {
   const { number, flag, network, origin, relay, sender, digests, seeds, identities, marks } = value;
   if (flag !== 1 && flag !== 2 && flag !== 3) return null;
   if (![number, network, origin, relay, sender].every(isName)) return null;
-  if (!isList(digests) || !digests.every(isDigest)) return null;
-  const isMarked = typeof marks === 'string' && marks.length === digests.length;
-  if (marks !== undefined && !(isMarked && /^[0qf]*$/.test(marks))) return null;
+  if (!isList(digests) || digests.length === 0 || !digests.every(isDigest)) return null;
+  const isMarked = typeof marks === 'string' && areMarks(marks, digests.length);
+  if (marks !== undefined && !isMarked) return null;
   if (seeds !== undefined && !Number.isSafeInteger(seeds)) return null;
   const isNamed = Array.isArray(identities) && identities.every(isUrl);
   if (identities !== undefined && !(isNamed && identities.length === digests.length)) return null;
   // A question has none; a submitted frame has the marks before the claim, once it is claimed.
   if (flag === 3 ? !isMarked : flag === 2 && isMarked) return null;
-  return value as unknown as Frame;
+  const more = Object.entries({ seeds, identities, marks }).filter(([, one]) => one !== undefined);
+  // In the order of `frameText`, and without what is no part of a frame.
+  const parts = { number, flag, network, origin, relay, sender, digests };
+  return { ...parts, ...Object.fromEntries(more) } as Frame;
+}
+
+/** @returns null if `text` is not a frame that an agent of the network submitted */
+export function readSubmitted(text: string, network: string): Frame | null {
+  const frame = readFrame(text);
+  return frame?.flag === 1 && frame.network === network ? frame : null;
+}
+
+/** @returns null if `text` is not the claimed frame with this number, with its marks */
+export function readKept(text: string, number: string, network: string): Frame | null {
+  const frame = readSubmitted(text, network);
+  return frame?.number === number && frame.marks !== undefined ? frame : null;
+}
+
+/** Whether `text` has a mark for each digest. */
+export function areMarks(text: string, count: number): boolean {
+  return text.length === count && /^[0qf]*$/.test(text);
 }
 
 /** @returns from entries of a stream, by id, what `read` gives, and the ids for which it gives null */

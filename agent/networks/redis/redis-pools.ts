@@ -20,11 +20,14 @@ import type {
 } from '../pools.ts';
 import { loadClientLibrary } from './client-library.ts';
 import {
+  areMarks,
   frameDigestsMax,
   frameText,
   readEntries,
   readFrame,
   readGift,
+  readKept,
+  readSubmitted,
   readVerdict,
   verdictText,
 } from './frame-codec.ts';
@@ -154,7 +157,8 @@ export class RedisPools implements Pools {
     const counts = [submittedMax === 0 ? 0 : bounded(submittedMax), bounded(inboxMax)];
     const reply = await this.#run(scripts.take, [urlPool, inbox], counts);
     const [entries, received] = reply as [unknown, unknown];
-    const submitted = await this.#readEntries(urlPool, entries, readFrame);
+    const read = (text: string) => readSubmitted(text, this.#network);
+    const submitted = await this.#readEntries(urlPool, entries, read);
     return {
       submitted: submitted.map(([id, frame]) => ({ id, frame })),
       inbox: readEntries(received, readFrame).found.map(([, frame]) => frame),
@@ -178,7 +182,13 @@ export class RedisPools implements Pools {
       if (reply === null) return null;
       const text = String(reply);
       // The frame was claimed before.
-      if (text.startsWith('{')) return readFrame(text)?.marks ?? null;
+      const kept = readKept(text, frame.number, this.#network);
+      if (kept) return kept.marks!;
+      if (!areMarks(text, part.args.length / 2)) {
+        // Written by another program. The centre reads the open frames anew, which deletes the others.
+        await this.#call(['HDEL', localReducePool, frame.number]);
+        return null;
+      }
       marks += text;
     }
     return marks;
@@ -213,9 +223,10 @@ export class RedisPools implements Pools {
       const reply = await this.#call(['HSCAN', pool, cursor, 'COUNT', String(scanCount)]);
       const [next, fields] = reply as [string, string[]];
       for (let k = 0; k + 1 < fields.length; k += 2) {
-        const frame = readFrame(fields[k + 1]!);
-        if (frame === null) await this.#call(['HDEL', pool, fields[k]!]);
-        else found.set(frame.number, frame);
+        const [number, text] = [fields[k]!, fields[k + 1]!];
+        const frame = readKept(text, number, this.#network);
+        if (frame === null) await this.#call(['HDEL', pool, number]);
+        else found.set(number, frame);
       }
       cursor = next;
     } while (cursor !== '0');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connected, verdictOf } from './networks-stage.ts';
+import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
+import { connected, digests, entryOf, frameOf, verdictOf } from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 /** Texts that no agent writes. `good` is a frame or verdict as JSON. */
@@ -16,7 +17,30 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     await pools.lead('t', 60_000);
     return pools;
   };
+  const keyOf = (pools: RedisPools, name: string) =>
+    `ubiring:{crawl${crawls}/berlin}:${pools.link.serverRun}:${name}`;
   const taskPool = () => `ubiring:{crawl${crawls}/berlin}:task_pool:a1`;
+
+  test('a frame that no centre can claim is deleted, and does not keep back the others', async () => {
+    const pools = await newPools();
+    await pools.submit(frameOf('n', digests(1)));
+    const stream = keyOf(pools, 'URL_pool');
+    for (const parts of [
+      { digests: [] },
+      { flag: 2 as const },
+      { flag: 3 as const, marks: 'q' },
+      { network: 'paris' },
+    ]) {
+      const text = JSON.stringify(frameOf('m', digests(1), parts));
+      await pools.link.call(['XADD', stream, '*', 'f', text]);
+    }
+    const { submitted } = await pools.take(100, 100);
+    assert.deepEqual(
+      submitted.map(({ frame }) => frame.number),
+      ['n'],
+    );
+    assert.equal(await pools.link.call(['XLEN', stream]), 1);
+  });
 
   test('entries that are no verdicts are deleted, and do not keep back the others', async () => {
     const pools = await newPools();
@@ -30,5 +54,49 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     const numbers = looks.map((found) => found.map(({ verdict }) => verdict.number));
     assert.deepEqual(numbers, [[], [], [], ['n']]);
     assert.equal(await pools.link.call(['XLEN', taskPool()]), 1);
+  });
+
+  test('fields that are no claimed frame under its number are deleted', async () => {
+    const pools = await newPools();
+    await pools.claim('t', entryOf('n', digests(1)));
+    const pool = keyOf(pools, 'dist_reduce_pool');
+    const good = frameOf('m', digests(1, 'm'), { marks: '0' });
+    const { marks: _, ...unmarked } = good;
+    for (const wrong of [
+      ...junkLike(JSON.stringify(good)),
+      JSON.stringify(unmarked),
+      JSON.stringify({ ...good, number: 'other' }),
+      JSON.stringify({ ...good, network: 'paris' }),
+      JSON.stringify({ ...unmarked, flag: 2 }),
+    ]) {
+      await pools.link.call(['HSET', pool, 'm', wrong]);
+      const open = await pools.openFrames();
+      assert.deepEqual(
+        open.map(({ number }) => number),
+        ['n'],
+        wrong,
+      );
+      assert.deepEqual(await pools.link.call(['HKEYS', pool]), ['n'], wrong);
+    }
+  });
+
+  test('a frame with odd marks is claimed at the next attempt', async () => {
+    for (const name of ['dist_reduce_pool', 'local_reduce_pool']) {
+      const pools = await newPools();
+      await pools.link.call(['HSET', keyOf(pools, name), 'n', 'xy']);
+      assert.equal(await pools.claim('t', entryOf('n', digests(2))), null, name);
+      await pools.openFrames();
+      const marks = await pools.claim('t', entryOf('n', digests(2)));
+      assert.equal(marks, '00', name);
+    }
+  });
+
+  test('a kept frame has no other parts than a frame has, and its marks last', async () => {
+    const pools = await newPools();
+    const text = JSON.stringify({ more: 1, marks: 'q', ...frameOf('n', digests(1)) });
+    await pools.link.call(['XADD', keyOf(pools, 'URL_pool'), '*', 'f', text]);
+    for (const entry of (await pools.take(9, 9)).submitted) await pools.claim('t', entry);
+    const kept = frameOf('n', digests(1), { marks: '0' });
+    assert.deepEqual(await pools.openFrames(), [kept]);
   });
 });

@@ -25,7 +25,7 @@ test('frame codec: reads what it has written', () => {
   const answer: Frame = { ...frame, flag: 3, marks: 'q0' };
   const doubted = { ...frame, identities: ['http://a.test/', 'http://b.test/'] };
   const asked = { ...frame, flag: 2 as const };
-  for (const one of [frame, asked, answer, doubted, { ...frame, digests: [] }]) {
+  for (const one of [frame, asked, answer, doubted]) {
     assert.deepEqual(readFrame(frameText(one)), one);
   }
   assert.deepEqual(readVerdict(verdictText(verdict)), verdict);
@@ -38,6 +38,7 @@ for (const [what, change] of [
   ['a name that is too long', { origin: 'x'.repeat(401) }],
   ['a digest of another length', { digests: [digest.slice(1)] }],
   ['a digest with spare bits', { digests: [`${'x'.repeat(21)}B`] }],
+  ['no digests', { digests: [] }],
   ['digests that are no list', { digests: digest }],
   ['too many digests', { digests: Array(10_001).fill(digest) }],
   ['an answer without marks', { flag: 3 }],

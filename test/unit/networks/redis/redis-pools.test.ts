@@ -7,8 +7,8 @@ import { RedisPools } from '../../../../agent/networks/redis/redis-pools.ts';
 
 class Reply extends Error {}
 
-/** Pools before a server that answers every script with `answer`; `sent` has the commands. */
-async function recorded(answer: unknown) {
+/** Pools before a server that answers scripts with `answer()`; `sent` has the commands. */
+async function recorded(answer: () => unknown) {
   const sent: (readonly string[])[] = [];
   const link = new RedisLink(
     {
@@ -32,7 +32,7 @@ async function recorded(answer: unknown) {
         sendCommand: async (args) => {
           if (args[0] === 'INFO') return 'redis_version:7.0.0\r\nrun_id:r1\r\n';
           sent.push(args);
-          return answer;
+          return answer();
         },
       }),
     },
@@ -65,7 +65,8 @@ test('redis pools: a script has at most 1000 digests, and each names its shard',
     digests,
   };
   const verdict = { number: 'n', owners: [], finals: '', isPartial: false };
-  const { pools, sent } = await recorded(1);
+  let answer: unknown = 1;
+  const { pools, sent } = await recorded(() => answer);
   await pools.finish([]);
   for (const [work, keysBefore, argsBefore] of [
     [() => pools.finish(digests), 0, 1],
@@ -76,6 +77,7 @@ test('redis pools: a script has at most 1000 digests, and each names its shard',
     [() => pools.settle('t', 'a1', verdict, digests), 3, 5],
   ] as const) {
     sent.length = 0;
+    answer = argsBefore === 8 ? '0'.repeat(1000) : 1;
     await work();
     const seen: string[] = [];
     for (const { keys, args } of scriptsOf(sent)) {
@@ -97,7 +99,7 @@ test('redis pools: a script has at most 1000 digests, and each names its shard',
 });
 
 test('redis pools: a script has at most 500 hosts, with two keys for each', async () => {
-  const { pools, sent } = await recorded(Array(500).fill(0));
+  const { pools, sent } = await recorded(() => Array(500).fill(0));
   const hosts = Array.from({ length: 10_000 }, (_, k) => ({ host: `h${k}`, delayMs: 1.5 }));
   const grants = await pools.acquire('berlin', hosts, 60_000, 'g');
   assert.deepEqual(
@@ -118,7 +120,7 @@ test('redis pools: a script has at most 500 hosts, with two keys for each', asyn
 });
 
 test('redis pools: longer lists are refused before anything is sent', async () => {
-  const { pools, sent } = await recorded(1);
+  const { pools, sent } = await recorded(() => 1);
   const long = [...digests, digests[0]!];
   const refused = { name: 'AssertionError' };
   await assert.rejects(pools.release(long), refused);
@@ -136,7 +138,7 @@ test('redis pools: longer lists are refused before anything is sent', async () =
 });
 
 test('redis pools: all shards are touched at the first use, and not at each', async () => {
-  const { pools, sent } = await recorded(1);
+  const { pools, sent } = await recorded(() => 1);
   await pools.lead('t', 1000);
   await pools.lead('t', 1000);
   await pools.finish(digests.slice(0, 1));
