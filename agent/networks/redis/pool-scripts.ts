@@ -249,13 +249,14 @@ return 1`,
 
 /**
  * KEYS: centre settings. ARGV: token leaseMs settings. A clock that was set back does not prolong
- * the role. The settings are told while there is a centre.
+ * the role, and no other program can give one without end. The settings are told while there is a centre.
  */
 export const lead = script(
   'lead',
   `local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then
-  if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then
+  local left = redis.call('PTTL', KEYS[1])
+  if left < 0 or left > tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
   return 0

@@ -99,4 +99,12 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     const kept = frameOf('n', digests(1), { marks: '0' });
     assert.deepEqual(await pools.openFrames(), [kept]);
   });
+
+  test('a centre without end of its role loses it after leaseMs', async () => {
+    const pools = await newPools();
+    await pools.link.call(['SET', keyOf(pools, 'centre'), 'junk']);
+    assert.equal(await pools.lead('t', 60_000), false);
+    const leftMs = Number(await pools.link.call(['PTTL', keyOf(pools, 'centre')]));
+    assert.ok(leftMs > 0 && leftMs <= 60_000, String(leftMs));
+  });
 });
