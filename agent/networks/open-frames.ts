@@ -45,20 +45,28 @@ export class OpenFrames {
     return digests.some((digest) => this.#byDigest.has(digest));
   }
 
-  /** `marks`: this network's own marks before the claim. */
+  /**
+   * `marks`: this network's own marks before the claim. A digest is asked for in one frame only, so
+   * that each answer finds its frame, whatever another program wrote into the pools.
+   */
   add(frame: Frame, marks: string, now: Instant): void {
-    const claimed = new Set(frame.digests.filter((_, i) => marks[i] === '0'));
+    const isClaimed = (digest: Digest, i: number) => marks[i] === '0' && !this.isAsking(digest);
+    const claimed = new Set(frame.digests.filter(isClaimed));
     const undecided = () => new Map([...claimed].map((digest) => [digest, '?' as Decision]));
     const decisions = new Map(this.#others.map((network) => [network, undecided()]));
     const open: OpenFrame = { frame, claimedAt: now, claimed, decisions, isUnanswerable: false };
     this.#frames.set(frame.number, open);
-    for (const digest of frame.digests) this.#byDigest.set(digest, open);
+    for (const digest of frame.digests) {
+      if (claimed.has(digest) || !this.#byDigest.has(digest)) this.#byDigest.set(digest, open);
+    }
   }
 
   delete(number: string): void {
     const open = this.#frames.get(number);
     this.#frames.delete(number);
-    for (const digest of open?.frame.digests ?? []) this.#byDigest.delete(digest);
+    for (const digest of open?.frame.digests ?? []) {
+      if (this.#byDigest.get(digest) === open) this.#byDigest.delete(digest);
+    }
   }
 
   clear(): void {

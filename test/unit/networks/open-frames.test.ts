@@ -76,4 +76,18 @@ describe('open frames', () => {
     frames.delete('a/1');
     assert.equal(frames.overlaps(frame('a/2', 'y', 'x')), false);
   });
+
+  it('of two frames with a digest in common, as another program may write them, each is decided', () => {
+    for (const marks of ['0', 'q']) {
+      const { frames, open } = opened('0', 'x');
+      frames.add(frame('a/2', 'x', 'y'), `${marks}0`, now);
+      const second = [...frames.all()][1]!;
+      assert.deepEqual([...second.claimed], ['y']);
+      for (const network of ['b', 'c']) frames.decide('y', network, '0');
+      assert.equal(frames.isDecided(second), true);
+      frames.delete('a/2');
+      for (const network of ['b', 'c']) frames.decide('x', network, 'q');
+      assert.equal(frames.isDecided(open), true);
+    }
+  });
 });
