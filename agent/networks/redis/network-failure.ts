@@ -32,7 +32,7 @@ export class NetworkFailure extends Error {
   }
 }
 
-/** The cause if a key has another type than the command needs. */
+/** The cause if a key has another type than the command needs, or a stream has no next id. */
 export const wrongType = 'a key of the crawl was written by another program, and is deleted';
 
 const lacksRight = 'the ACL of the user lacks a right that docs/NETWORKS.md lists';
@@ -59,6 +59,7 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
   ['OOM', 'failed', 'its memory is full; raise maxmemory'],
   ['MISCONF', 'failed', 'it accepts no writes because it cannot save its file'],
   ['WRONGTYPE', 'failed', wrongType],
+  ['ERR The stream has exhausted', 'failed', wrongType],
   ['BUSY', 'failed', 'it is busy with a script'],
 ];
 

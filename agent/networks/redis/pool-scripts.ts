@@ -127,9 +127,9 @@ export const settle = script(
 if redis.call('HEXISTS', KEYS[2], ARGV[3]) == 0 then return 1 end
 for i = 6, #ARGV, 2 do redis.call('SREM', KEYS[5 + 2 * ARGV[i + 1]], ARGV[i]) end
 if ARGV[4] ~= '' then
-  redis.call('HDEL', KEYS[2], ARGV[3])
   redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[5], '*', 'v', ARGV[4])
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
+  redis.call('HDEL', KEYS[2], ARGV[3])
 end
 return 1`,
 );
@@ -197,12 +197,23 @@ for k = 1, 2 do redis.call('PEXPIRE', KEYS[k], ARGV[1]) end
 return 1`,
 );
 
-/** KEYS: any. ARGV: the type of each. Deletes those of another type. */
+/** Reads the last id of a stream. */
+const lastId = `local function lastId(stream)
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for i = 1, #info, 2 do if info[i] == 'last-generated-id' then return info[i + 1] end end
+end
+`;
+
+/** KEYS: any. ARGV: the type of each. Deletes those of another type, and streams without a next id. */
 export const repair = script(
   'repair',
-  `for k = 1, #KEYS do
+  `${lastId}for k = 1, #KEYS do
   local found = redis.call('TYPE', KEYS[k]).ok
-  if found ~= 'none' and found ~= ARGV[k] then redis.call('UNLINK', KEYS[k]) end
+  local isWrong = found ~= 'none' and found ~= ARGV[k]
+  local id = found == 'stream' and lastId(KEYS[k])
+  if isWrong or id == '18446744073709551615-18446744073709551615' then
+    redis.call('UNLINK', KEYS[k])
+  end
 end
 return 1`,
 );
@@ -221,15 +232,12 @@ return 1`,
  */
 export const verdicts = script(
   'verdicts',
-  `if ARGV[1] ~= '' and redis.call('EXISTS', KEYS[1]) == 1 then
-  local info = redis.call('XINFO', 'STREAM', KEYS[1])
-  local last = ''
-  for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
+  `${lastId}if ARGV[1] ~= '' and redis.call('EXISTS', KEYS[1]) == 1 then
   local function parts(id)
     local ms, seq = string.match(id, '^(%d+)-(%d+)$')
     return tonumber(ms), tonumber(seq)
   end
-  local lastMs, lastSeq = parts(last)
+  local lastMs, lastSeq = parts(lastId(KEYS[1]))
   local ms, seq = parts(ARGV[1])
   if ms < lastMs or (ms == lastMs and seq <= lastSeq) then
     redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1])

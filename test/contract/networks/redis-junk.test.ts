@@ -107,4 +107,22 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     const leftMs = Number(await pools.link.call(['PTTL', keyOf(pools, 'centre')]));
     assert.ok(leftMs > 0 && leftMs <= 60_000, String(leftMs));
   });
+
+  test('a stream that has no next id is deleted, so the next attempt succeeds', async () => {
+    const pools = await newPools();
+    const frame = frameOf('n', digests(1));
+    await pools.claim('t', entryOf('n', digests(1)));
+    const give = () => pools.give([{ url: 'http://a/', depth: 0 }], 'work gift 1');
+    for (const [stream, operation] of [
+      [keyOf(pools, 'URL_pool'), () => pools.submit(frame)],
+      [keyOf(pools, 'inbox'), () => pools.ask(frame)],
+      [keyOf(pools, 'gifts'), give],
+      [taskPool(), () => pools.settle('t', 'a1', verdictOf('n', 1), [])],
+    ] as const) {
+      await pools.link.call(['XADD', stream, '18446744073709551615-18446744073709551615', 'f', '']);
+      await assert.rejects(operation(), /written by another program, and is deleted/, stream);
+      await operation();
+      assert.equal(await pools.link.call(['XLEN', stream]), 1, stream);
+    }
+  });
 });
