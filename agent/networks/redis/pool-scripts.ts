@@ -23,7 +23,7 @@ export function script(name: string, source: string): Script {
  */
 export const enter = script(
   'enter',
-  `if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+  `if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then
   for k = 2, #KEYS do redis.call('UNLINK', KEYS[k]) end
   redis.call('SET', KEYS[1], ARGV[1])
 end

@@ -125,4 +125,13 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
       assert.equal(await pools.link.call(['XLEN', stream]), 1, stream);
     }
   });
+
+  test('a network whose key of the server has a wrong type is connected to', async () => {
+    const pools = await newPools();
+    const key = `ubiring:{crawl${crawls}/berlin}:server`;
+    await pools.link.call(['DEL', key]);
+    await pools.link.call(['LPUSH', key, 'x']);
+    const again = await connected({ url: server.url(), crawl: `crawl${crawls}` });
+    assert.equal(await again.link.call(['GET', key]), again.link.serverRun);
+  });
 });
