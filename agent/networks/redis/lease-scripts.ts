@@ -7,13 +7,21 @@ import { script } from './pool-scripts.ts';
 /** Hosts of one execution. */
 export const scriptHostsMax = 500;
 
-/** Reads the time, and ends what is left of a clock that was set back. */
+/**
+ * Reads the time, and ends what is left of a clock that was set back. A lease that another program
+ * wrote ends after `leaseMax` ms, and its delays after `delayMax`.
+ */
 const opening = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function read(lease)
+local function read(lease, leaseMax, delayMax)
   local r = redis.call('HMGET', lease, 'holder', 'until', 'next', 'wait', 'ms', 'delay')
-  local function at(k) return tonumber(r[k] or 0) or 0 end
-  return r[1], math.min(at(2), now + at(5)), math.min(at(3), now + at(4)), at(6)
+  local function at(k)
+    local value = tonumber(r[k] or 0) or 0
+    return value == value and value or 0
+  end
+  local function below(k, most) return math.min(at(k), tonumber(most)) end
+  return r[1], math.min(at(2), now + below(5, leaseMax)), math.min(at(3), now + below(4, delayMax)),
+    below(6, delayMax)
 end
 `;
 
@@ -29,7 +37,7 @@ export const acquire = script(
 local waits = {}
 for k = 1, #KEYS, 2 do
   local lease, queue = KEYS[k], KEYS[k + 1]
-  local holder, ends, next, before = read(lease)
+  local holder, ends, next, before = read(lease, leaseMs, ttl)
   local delay = tonumber(ARGV[5 + (k - 1) / 2])
   local isHeld = holder and ends > now
   local wait = holder
@@ -77,7 +85,7 @@ export const releaseHosts = script(
 for k = 1, #KEYS, 2 do
   local lease, queue = KEYS[k], KEYS[k + 1]
   local delay = tonumber(ARGV[2 + k])
-  local holder, ends, next = read(lease)
+  local holder, ends, next = read(lease, ARGV[2], ARGV[2])
   local isGranted = redis.call('HGET', lease, 'grant') == ARGV[3 + k]
   if holder == network and isGranted then
     redis.call('LREM', queue, 0, network)

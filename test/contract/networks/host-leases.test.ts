@@ -180,4 +180,33 @@ describe('host leases in Redis', { skip: withoutRedis }, async () => {
       assert.ok(Number(await pools.link.call(['PTTL', key])) > 100 * hour, key);
     }
   });
+
+  test('a lease that another program wrote ends after leaseMs, and its delay after a day', async () => {
+    const host = newHost();
+    const endless = [
+      'until',
+      '9e15',
+      'ms',
+      '9e15',
+      'next',
+      '9e15',
+      'wait',
+      '9e15',
+      'delay',
+      '9e15',
+    ];
+    await pools.link.call(['HSET', keyOf(host), 'holder', 'x', ...endless]);
+    assert.equal(await holder('berlin', host), 'x');
+    await passed(host, hour + 1000);
+    const waitMs = await wait('berlin', host);
+    assert.ok(waitMs !== null && waitMs > 0 && waitMs <= 25 * hour, String(waitMs));
+  });
+
+  test('a time of a lease that is no number counts as past', async () => {
+    const host = newHost();
+    await pools.link.call(['HSET', keyOf(host), 'next', 'nan', 'wait', 'nan']);
+    assert.equal(await wait('berlin', host), 0);
+    await release('berlin', host, 5000);
+    assert.ok((await wait('berlin', host))! > 0);
+  });
 });
