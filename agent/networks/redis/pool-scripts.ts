@@ -165,11 +165,12 @@ for k = 1, #KEYS do redis.call('PEXPIRE', KEYS[k], ARGV[1]) end
 return 1`,
 );
 
-/** KEYS: doubted. ARGV: ttl countMax IDENTITIES. Others are doubted again. */
+/** KEYS: doubted. ARGV: ttl countMax IDENTITIES. Those that make room are doubted again. */
 export const doubt = script(
   'doubt',
   `for i = 3, #ARGV do
-  if redis.call('SCARD', KEYS[1]) < tonumber(ARGV[2]) then redis.call('SADD', KEYS[1], ARGV[i]) end
+  redis.call('SADD', KEYS[1], ARGV[i])
+  if redis.call('SCARD', KEYS[1]) > tonumber(ARGV[2]) then redis.call('SPOP', KEYS[1]) end
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1`,

@@ -134,4 +134,15 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     const again = await connected({ url: server.url(), crawl: `crawl${crawls}` });
     assert.equal(await again.link.call(['GET', key]), again.link.serverRun);
   });
+
+  test('claims are doubted although the set is full of what nobody examines', async () => {
+    const pools = await newPools();
+    const junk = Array.from({ length: 1000 }, (_, i) => `junk ${i}`);
+    await pools.link.call(['SADD', keyOf(pools, 'doubted'), ...junk]);
+    const urls = Array.from({ length: 100 }, (_, i) => `http://a.test/${i}`);
+    await pools.doubt(urls);
+    const doubted = await pools.doubted(2000);
+    assert.equal(doubted.length, 1000);
+    assert.ok(doubted.filter((one) => one.startsWith('http')).length > 50);
+  });
 });
