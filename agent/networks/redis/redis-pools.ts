@@ -319,6 +319,8 @@ export class RedisPools implements Pools {
     const reply = await this.#call(['MGET', centre, mark, settings]);
     const [token, found, theirs] = reply as (string | null)[];
     this.#compare(theirs || null);
+    // Bytes that are no text: no agent could name them to change the mark.
+    if (found?.includes('\ufffd')) await this.#call(['DEL', mark]);
     return { hasCentre: token !== null, ...(token && { centre: token }), mark: found ?? '' };
   }
 

@@ -135,6 +135,14 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     assert.equal(await again.link.call(['GET', key]), again.link.serverRun);
   });
 
+  test('a mark that is no text does not keep the network from rest', async () => {
+    const pools = await newPools();
+    const write = "return redis.call('SET', KEYS[1], 'rest \\255')";
+    await pools.link.call(['EVAL', write, '1', keyOf(pools, 'mark')]);
+    const read = [(await pools.presence()).mark, (await pools.presence()).mark];
+    assert.equal(await pools.mark(read[1]!, 'rest 1'), 'rest 1');
+  });
+
   test('claims are doubted although the set is full of what nobody examines', async () => {
     const pools = await newPools();
     const junk = Array.from({ length: 1000 }, (_, i) => `junk ${i}`);
