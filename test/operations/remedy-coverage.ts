@@ -65,6 +65,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/networks/centre.test.ts', 'an agent which is no member has the role'],
   },
   {
+    says: 'another program wrote its key …; delete this key',
+    by: ['test/contract/networks/redis-junk.test.ts', 'settings that are none are refused'],
+  },
+  {
     says: 'its memory is full; raise maxmemory',
     by: ['test/contract/networks/redis-link.test.ts', 'a full memory fails what is written'],
   },

@@ -328,6 +328,10 @@ export class RedisPools implements Pools {
   #compare(theirs: string | null): void {
     if (theirs === null || this.#settings === '') return;
     const found = firstDifference(this.#settings, theirs);
+    if (found?.path === '') {
+      const { settings } = this.#keys;
+      throw this.link.refusal(`another program wrote its key ${settings}; delete this key`);
+    }
     if (found !== null) throw this.link.refusal(differenceText(this.#network, found));
   }
 

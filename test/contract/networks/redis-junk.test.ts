@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
-import { connected, digests, entryOf, frameOf, verdictOf } from './networks-stage.ts';
+import { connected, digests, entryOf, failureOf, frameOf, verdictOf } from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 /** Texts that no agent writes. `good` is a frame or verdict as JSON. */
@@ -152,5 +152,21 @@ describe('what another program wrote into the pools', { skip: withoutRedis }, as
     const doubted = await pools.doubted(2000);
     assert.equal(doubted.length, 1000);
     assert.ok(doubted.filter((one) => one.startsWith('http')).length > 50);
+  });
+
+  test('settings that are none are refused with the key that is to be deleted', async () => {
+    const crawl = `crawl${++crawls}`;
+    const settings = '{"dedup":{"leaseMs":6000}}';
+    const pools = await connected({ url: server.url(), crawl, settings });
+    const key = keyOf(pools, 'settings');
+    for (const junk of ['junk', '7', '[]']) {
+      await pools.link.call(['SET', key, junk]);
+      const failure = await failureOf(pools.presence());
+      assert.equal(failure.code, 'refused');
+      const end = `another program wrote its key ${key}; delete this key`;
+      assert.ok(failure.message.endsWith(end), failure.message);
+    }
+    await pools.link.call(['DEL', key]);
+    await pools.presence();
   });
 });
