@@ -9,7 +9,7 @@ import { startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 
 const NET = 119;
-const TOKEN = 'token-of-the-test-0123456789';
+const TOKEN = 'read,token;of-the-test-0123456789';
 
 interface Page {
   readonly rows: readonly Readonly<Record<string, string | number | null>>[];
@@ -31,7 +31,8 @@ async function twoMachines(t: TestContext) {
     politeness: { hostDelayMs: 400 },
     monitor: { listen: '127.0.0.1:0', tokens: 'tokens.txt' },
   });
-  for (const machine of [first, second]) machine.write('tokens.txt', `read ${TOKEN}\n`);
+  first.write('tokens.txt', `read ${'1'.repeat(20)}\nsteer ${TOKEN}\n`);
+  second.write('tokens.txt', `read ${'2'.repeat(20)}\nsteer ${TOKEN}\n`);
   const other = second.write('crawl.json', fs.readFileSync(config, 'utf8'));
   for (const id of ['a1', 'a2']) start(['agent', config, '--id', id]);
   const third = start(['agent', other, '--id', 'a3']);
@@ -81,6 +82,8 @@ test('queries and lists show the agents of all machines', async (t) => {
   const withPages = (JSON.parse(joined.stdout) as { host: string }[]).map(({ host }) => host);
   assert.ok(withPages.length > 15, joined.stdout);
 
+  // The servers, also their queries, use the tokens with which they were started.
+  for (const machine of [first, second]) machine.write('tokens.txt', 'read not-yet\n');
   for (const [id, url] of api) {
     const whole = await json<Page>(`${url}/hosts?sort=host&limit=1000`);
     assert.deepEqual(whole.problems, []);
@@ -116,6 +119,8 @@ test('queries and lists show the agents of all machines', async (t) => {
     fs.readdirSync(dataDir).filter((n) => /^a\d$/.test(n)),
   );
   assert.deepEqual(found, [['a1', 'a2'], ['a3']]);
+
+  for (const machine of [first, second]) machine.write('tokens.txt', `read ${TOKEN}\n`);
 
   // A state that exceeds the query's limit for files is not read, and the message names its agent.
   const small = { UBIRING_REMOTE_BYTES_MAX: String(4096) };

@@ -291,8 +291,11 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'token-source.ts: write "ROLE TOKEN" lines into it, or remove monitor.tokens',
     by: ['test/integration/monitor-tokens.test.ts', 'config check refuses the tokens that a'],
   },
-  ...['add the same line "read TOKEN" to', 'set the clocks of both machines'].map((says) => ({
-    says: `http-access.ts: ${says}`,
+  ...[
+    'token-source.ts: let monitor.tokens or MONITOR_TOKENS have the same line',
+    'http-access.ts: set the clocks of both machines',
+  ].map((says) => ({
+    says,
     by: ['test/unit/cli/remote/remote-client.test.ts', 'an unknown token and clocks that'] as const,
   })),
   ...(
@@ -326,7 +329,6 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['remote-agents.ts: serves no API there; set', 'two machines'],
   ['remote-agents.ts: …: it does not answer, and its rows may be missing; look', 'two machines'],
-  ['remote-client.ts: needs a token; add a line', 'two machines'],
   ['…; install the same version of ubiring on all machines', 'two versions of ubiring'],
   ['scratch-directory.ts: cannot write in …: …; name', 'a full disk of its own'],
   ['extract.ts: has schema …, and this ubiring has', 'two versions of ubiring'],

@@ -9,6 +9,7 @@ import { isIP } from 'node:net';
 import { isLoopback } from '../../../config/values/listen-address.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { parseSignature, type RequestSignature } from '../http/request-signature.ts';
+import { SHARED_TOKEN_REMEDY } from '../http/token-source.ts';
 import { ROLES, type Role, type Tokens } from '../http/tokens.ts';
 
 /** Seconds by which the clocks of two machines may differ. A signature is good for as long. */
@@ -84,8 +85,8 @@ function roleOfSigner(
   }
   const { at } = signature;
   if (!tokens.haveSigned({ method, host, target, at }, signature)) {
-    const remedy = 'add the same line "read TOKEN" to monitor.tokens here and there';
-    throw refused('unknown', 'the request is signed with a token that is not known', remedy);
+    const detail = 'the request is signed with no token that the agent knows';
+    throw refused('unknown', detail, SHARED_TOKEN_REMEDY);
   }
   const seconds = Math.abs(now - at);
   if (seconds > CLOCKS_DIFFER_MAX) {

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { scratchDirectory, scratchFailure } from '../../storage/file/scratch-directory.ts';
 import { HttpProblem } from '../http/http-problem.ts';
-import { TOKENS_VARIABLE } from '../http/token-source.ts';
+import { keysText, REMOTE_KEYS_VARIABLE } from '../remote/remote-keys.ts';
 import { REMOTE_BYTES_VARIABLE, REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
 import type { CommandSource } from './command-run.ts';
 
@@ -41,16 +41,16 @@ const SENT_MS_MAX = 300_000;
 
 export class QueryRuns {
   readonly #source: CommandSource;
-  readonly #readToken: string | null;
+  readonly #keys: readonly Buffer[];
   readonly #running = new Set<ChildProcess>();
   /** For the temporary files of those that run. */
   readonly #directories = new Set<string>();
   readonly #counts = { query: 0, extract: 0 };
 
-  /** @param readToken - for agents on other machines; null: there is none */
-  constructor(source: CommandSource, readToken: string | null) {
+  /** @param keys - for requests to agents on other machines */
+  constructor(source: CommandSource, keys: readonly Buffer[]) {
     this.#source = source;
-    this.#readToken = readToken;
+    this.#keys = keys;
   }
 
   /**
@@ -139,8 +139,8 @@ export class QueryRuns {
     // Processor time, for a process whose server was killed.
     const limits = `ulimit -t ${Math.ceil((1.5 * msMax) / 1000)} && ulimit -f ${fileBytesMax / BLOCK_BYTES}`;
     const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, ...script];
-    const token = this.#readToken === null ? {} : { [TOKENS_VARIABLE]: `read ${this.#readToken}` };
     const remote = {
+      [REMOTE_KEYS_VARIABLE]: keysText(this.#keys),
       [REMOTE_MS_VARIABLE]: String(REMOTE_MS_MAX),
       [REMOTE_BYTES_VARIABLE]: String(fileBytesMax),
     };
@@ -149,7 +149,7 @@ export class QueryRuns {
     const files = { TMPDIR: directory, NODE_COMPILE_CACHE: cache };
     const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...token, ...remote, ...files, NO_COLOR: '1' },
+      env: { ...process.env, ...remote, ...files, NO_COLOR: '1' },
     });
     this.#running.add(child);
     const kill = () => void child.kill('SIGKILL');

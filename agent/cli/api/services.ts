@@ -27,16 +27,16 @@ export class Services {
   readonly #commands: CommandRuns;
   #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
 
-  /** @param readToken - for agents on other machines; null: there is none */
-  constructor(config: ResolvedConfig, readToken: string | null) {
+  /** @param keys - for requests to agents on other machines */
+  constructor(config: ResolvedConfig, keys: readonly Buffer[]) {
     this.#config = config;
     this.#circles = new Circles(config.cluster);
     this.#reported = { statuses: [], at: -Infinity };
     this.watch = new ClusterWatch(config);
-    this.queries = new QueryRuns(this.#source, readToken);
+    this.queries = new QueryRuns(this.#source, keys);
     this.#commands = new CommandRuns(this.#source);
     this.#process = new ListProcess(config);
-    this.lists = new ClusterLists(config, this.#process, this.watch, new RemoteClient(readToken));
+    this.lists = new ClusterLists(config, this.#process, this.watch, new RemoteClient(keys));
   }
 
   get #source() {

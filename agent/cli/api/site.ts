@@ -347,6 +347,6 @@ export function siteOf({
 }: Pick<HttpWork, 'config' | 'tokens' | 'version'> & Pick<SiteParts, 'onError'>): Site {
   const known = Tokens.parse(tokens);
   if (typeof known === 'string') throw new Error(known);
-  const services = new Services(config, Tokens.ofReader(tokens));
+  const services = new Services(config, known.keys);
   return new Site({ services, tokens: known, assets: readAssets(), version, onError });
 }

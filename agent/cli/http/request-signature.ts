@@ -1,13 +1,14 @@
 // Signatures of requests between agents. HTTP is not encrypted, and another program may take the port
-// of an agent that has ended. So an agent that asks another one does not send its token: it signs the
-// request with it. The signature covers everything that a request without a body says, the server
-// that is asked, and the time.
+// of an agent that has ended. So an agent that asks another one does not send its tokens: it signs the
+// request with each of them, because it does not know which of them the other one has. A signature
+// covers everything that a request without a body says, the server that is asked, and the time.
 
 import { createHmac } from 'node:crypto';
 
 /** No other use of a token has the same first line. */
 const LABEL = 'ubiring-request-1';
-const HEADER = /^Ubiring +t=(\d{1,12}),s=([\w-]{43})$/i;
+/** At most 100 signatures, as many as there may be tokens: with 46 bytes each, headers have room. */
+const HEADER = /^Ubiring +t=(\d{1,12})((?:,s=[\w-]{43}){1,100})$/i;
 
 export interface SignedRequest {
   readonly method: string;
@@ -22,7 +23,7 @@ export interface SignedRequest {
 export interface RequestSignature {
   /** Unix seconds. */
   readonly at: number;
-  readonly bytes: Buffer;
+  readonly signatures: readonly Buffer[];
 }
 
 /** @param key - digest of the token */
@@ -32,13 +33,15 @@ export function signatureOf(key: Buffer, { method, host, target, at }: SignedReq
 }
 
 /** @returns the Authorization header */
-export function signed(key: Buffer, request: SignedRequest): string {
-  return `Ubiring t=${request.at},s=${signatureOf(key, request).toString('base64url')}`;
+export function signed(keys: readonly Buffer[], request: SignedRequest): string {
+  const signatures = keys.map((key) => `,s=${signatureOf(key, request).toString('base64url')}`);
+  return `Ubiring t=${request.at}${signatures.join('')}`;
 }
 
 /** @param header - Authorization; null: it is no signature */
 export function parseSignature(header: string): RequestSignature | null {
-  const [, at, bytes] = HEADER.exec(header) ?? [];
-  if (bytes === undefined) return null;
-  return { at: Number(at), bytes: Buffer.from(bytes, 'base64url') };
+  const [, at, list] = HEADER.exec(header) ?? [];
+  if (list === undefined) return null;
+  const signatures = list.split(/,s=/i).slice(1);
+  return { at: Number(at), signatures: signatures.map((one) => Buffer.from(one, 'base64url')) };
 }

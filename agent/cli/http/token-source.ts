@@ -9,6 +9,11 @@ import { Tokens } from './tokens.ts';
 
 export const TOKENS_VARIABLE = 'MONITOR_TOKENS';
 
+/** Two agents read each other's states if they know the same token, whatever its role. */
+export const SHARED_TOKEN_REMEDY =
+  'let monitor.tokens or MONITOR_TOKENS have the same line "read TOKEN" on both machines, and start ' +
+  'their agents again';
+
 export type FoundTokens =
   /** Lines with roles and tokens, which have been checked. */
   | { readonly text: string; readonly count: number }

@@ -13,14 +13,19 @@ const TOKEN_LINE = /^(\S+)\s+(\S+)$/;
 
 interface Token {
   readonly role: Role;
+  /** The key of its signatures, too. */
   readonly digest: Buffer;
 }
 
 export class Tokens {
   readonly #tokens: readonly Token[];
+  /** For the signatures of requests to agents on other machines: each digest once. */
+  readonly keys: readonly Buffer[];
 
   private constructor(tokens: readonly Token[]) {
     this.#tokens = tokens;
+    const digests = tokens.map(({ digest }) => [digest.toString('hex'), digest] as const);
+    this.keys = [...new Map(digests).values()];
   }
 
   static readonly none = new Tokens([]);
@@ -48,19 +53,6 @@ export class Tokens {
     return new Tokens(tokens);
   }
 
-  /**
-   * A token that permits nothing but reading, for requests to agents on other machines.
-   *
-   * @param text - as for `parse`
-   */
-  static ofReader(text: string): string | null {
-    for (const line of text.split('\n')) {
-      const [, role, token] = TOKEN_LINE.exec(line.trim()) ?? [];
-      if (role === 'read' && token !== undefined) return token;
-    }
-    return null;
-  }
-
   get size(): number {
     return this.#tokens.length;
   }
@@ -76,11 +68,12 @@ export class Tokens {
     return role;
   }
 
-  /** The time does not depend on how much of the signature is right, nor on which token it fits. */
-  haveSigned(request: SignedRequest, { bytes }: RequestSignature): boolean {
+  /** The time does not depend on how much of a signature is right, nor on which token it fits. */
+  haveSigned(request: SignedRequest, { signatures }: RequestSignature): boolean {
     let isKnown = false;
-    for (const { digest } of this.#tokens) {
-      if (timingSafeEqual(signatureOf(digest, request), bytes)) isKnown = true;
+    for (const key of this.keys) {
+      const right = signatureOf(key, request);
+      for (const bytes of signatures) if (timingSafeEqual(right, bytes)) isKnown = true;
     }
     return isKnown;
   }
@@ -90,7 +83,6 @@ function isRole(text: string | undefined): text is Role {
   return ROLES.some((role) => role === text);
 }
 
-/** The key of its signatures, too. */
-export function digestOf(token: string): Buffer {
+function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

@@ -1,6 +1,6 @@
 // Requests to the HTTP servers of agents on other machines. An agent there may be slow, of another
 // version or hostile: each request has limits of time and size, no redirect is followed, and the
-// token is not sent.
+// tokens are not sent.
 
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -14,7 +14,7 @@ import { codeOfError, messageOf, Refusal, systemCode } from '../common/exit-code
 import { printable } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
 import { signed } from '../http/request-signature.ts';
-import { digestOf } from '../http/tokens.ts';
+import { SHARED_TOKEN_REMEDY } from '../http/token-source.ts';
 import type { RemoteAgent } from './remote-agents.ts';
 
 /** The first request to a server loads its code. */
@@ -36,11 +36,11 @@ interface Request {
 }
 
 export class RemoteClient {
-  readonly #key: Buffer | null;
+  readonly #keys: readonly Buffer[];
 
-  /** @param token - of a reader; null: only servers that need none answer */
-  constructor(token: string | null) {
-    this.#key = token === null ? null : digestOf(token);
+  /** @param keys - see `Tokens`; without one, only servers that need no token answer */
+  constructor(keys: readonly Buffer[]) {
+    this.#keys = keys;
   }
 
   /**
@@ -123,18 +123,18 @@ export class RemoteClient {
     // the process. The reader of a body gets its errors in addition.
     body.on('error', () => {});
     if (response.status === 200) return body;
-    if (response.status === 401 && this.#key === null) {
+    if (response.status === 401 && this.#keys.length === 0) {
       body.destroy();
-      throw new Refused('needs a token; add a line "read TOKEN" to monitor.tokens here and there');
+      throw new Refused(`needs a token; ${SHARED_TOKEN_REMEDY}`);
     }
     throw new Refused(`has answered ${response.status}: ${detailOf(await textOf(body))}`);
   }
 
   #signed({ host, pathname, search }: URL): Record<string, string> {
-    if (this.#key === null) return {};
+    if (this.#keys.length === 0) return {};
     const at = Math.floor(wallMs() / 1000);
     const request = { method: 'GET', host, target: pathname + search, at };
-    return { authorization: signed(this.#key, request) };
+    return { authorization: signed(this.#keys, request) };
   }
 }
 

@@ -12,11 +12,10 @@ import { scratchDirectory } from '../../storage/file/scratch-directory.ts';
 import { isListening } from '../common/listener.ts';
 import { asked, type ResolvedConfig, withEndpoints } from '../common/load-config.ts';
 import { type Held, hasGivenHosts, readerOf, type StateFile } from '../common/query-files.ts';
-import { tokensOf } from '../http/token-source.ts';
-import { Tokens } from '../http/tokens.ts';
 import { askStatus } from './ask-status.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from './remote-agents.ts';
 import { RemoteClient, RemoteError, scratchRefusal } from './remote-client.ts';
+import { remoteKeys } from './remote-keys.ts';
 
 /** Milliseconds for all requests of a query, which has little time itself; absent: it has much. */
 export const REMOTE_MS_VARIABLE = 'UBIRING_REMOTE_MS_MAX';
@@ -87,11 +86,10 @@ export class RemoteStates {
   ): Promise<RemoteStates> {
     const asking = earlier === null ? newAsking(env) : earlier.#asking;
     const { agents, problems } = await found(config);
-    const tokens = agents.length > 0 ? tokensOf(config.monitor.tokens, env) : { text: '' };
-    const token = 'text' in tokens ? Tokens.ofReader(tokens.text) : null;
-    const wrong = 'wrong' in tokens ? [tokens.wrong] : [];
+    const keys = agents.length > 0 ? remoteKeys(config.monitor.tokens, env) : [];
+    const wrong = typeof keys === 'string' ? [keys] : [];
     const states = new RemoteStates(
-      new RemoteClient(token),
+      new RemoteClient(typeof keys === 'string' ? [] : keys),
       { agents, problems: [...problems, ...wrong] },
       config.name,
       asking,

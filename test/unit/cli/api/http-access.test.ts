@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { type Asker, demand, roleOf } from '../../../../agent/cli/api/http-access.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { signed } from '../../../../agent/cli/http/request-signature.ts';
-import { digestOf, Tokens } from '../../../../agent/cli/http/tokens.ts';
+import { Tokens } from '../../../../agent/cli/http/tokens.ts';
 
 const TOKEN = 's'.repeat(24);
 const tokens = Tokens.parse(`steer ${TOKEN}`) as Tokens;
@@ -115,16 +115,18 @@ describe('with a token', () => {
 
 describe('with a signature', () => {
   const AGENT = '10.0.0.5:9100';
+  const keysOf = (keys: readonly string[]) =>
+    (Tokens.parse(keys.map((key) => `read ${key}`).join('\n')) as Tokens).keys;
 
   /** The role of a client on another machine that has signed a request and sends this one. */
   function roleOfSigned(
-    { key = TOKEN, host = AGENT, minutes = 0, method = 'GET' } = {},
+    { keys = [TOKEN], host = AGENT, minutes = 0, method = 'GET' } = {},
     sent: Partial<Asker> = {},
     header = (authorization: string) => authorization,
   ) {
     const { target } = asking({});
     const at = NOW / 1000 - 60 * minutes;
-    const authorization = header(signed(digestOf(key), { method, host, target, at }));
+    const authorization = header(signed(keysOf(keys), { method, host, target, at }));
     const headers = { host, authorization, ...sent.headers };
     const asker = asking({ method, remoteAddress: AWAY, ...sent, headers });
     return roleOf(asker, Tokens.parse(`read ${'r'.repeat(16)}\nadmin ${TOKEN}`) as Tokens, NOW);
@@ -132,8 +134,19 @@ describe('with a signature', () => {
 
   it('an agent reads with a token of any role, and does no more', () => {
     assert.equal(roleOfSigned(), 'read');
-    assert.equal(roleOfSigned({ key: 'r'.repeat(16) }), 'read');
+    assert.equal(roleOfSigned({ keys: ['r'.repeat(16)] }), 'read');
     assert.equal(roleOfSigned({}, { remoteAddress: LOCAL }), 'read');
+    const others = Array.from({ length: 99 }, (_, k) => `other-token-${1000 + k}`);
+    for (const keys of [
+      [...others, TOKEN],
+      [TOKEN, ...others],
+    ]) {
+      assert.equal(roleOfSigned({ keys }), 'read');
+    }
+    assert.equal(
+      roleOfSigned({ keys: [others[0]!, TOKEN] }, {}, (sent) => sent.replaceAll(',s=', ',S=')),
+      'read',
+    );
     assert.equal(
       roleOfSigned({}, {}, (sent) => sent.replace('Ubiring', 'uBIRING')),
       'read',
@@ -192,9 +205,9 @@ describe('with a signature', () => {
 
   it('another token and a malformed header give nothing, also on this machine', () => {
     for (const remoteAddress of [AWAY, LOCAL]) {
-      for (const key of [`${TOKEN}x`, 'x'.repeat(16)]) {
+      for (const keys of [[`${TOKEN}x`], ['x'.repeat(16), 'y'.repeat(16)]]) {
         const unknown = refused('signature-unknown', 401);
-        assert.throws(() => roleOfSigned({ key }, { remoteAddress }), unknown, key);
+        assert.throws(() => roleOfSigned({ keys }, { remoteAddress }), unknown, keys[0]);
       }
       const headers: readonly (readonly [RegExp | string, string])[] = [
         ['Ubiring', 'Bearer'],
@@ -206,6 +219,8 @@ describe('with a signature', () => {
         ['t=', 't=-'],
         [/t=\d+/, 't=1e9'],
         [/,s=.*/, ''],
+        [/$/, `,s=${'A'.repeat(42)}`],
+        [/$/, `,s=${'A'.repeat(43)}`.repeat(100)],
         [/ .*/, ` ${TOKEN}`],
       ];
       for (const [part, other] of headers) {
@@ -225,7 +240,9 @@ describe('with a signature', () => {
     assert.throws(
       () => roleOf(asker, Tokens.none, NOW),
       ({ document: { remedy } }: HttpProblem) =>
-        /add the same line "read TOKEN" to monitor\.tokens here and there/.test(remedy),
+        /monitor\.tokens or MONITOR_TOKENS have the same line "read TOKEN" on both machines, and start/.test(
+          remedy,
+        ),
     );
   });
 });

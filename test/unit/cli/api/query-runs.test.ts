@@ -19,7 +19,7 @@ test('an extract that fails is a problem with its remedy, and frees its place', 
   const before = process.env.TMPDIR;
   const state = join(directory, 'state.sqlite');
   writeFileSync(state, 'no database');
-  const runs = new QueryRuns({ file: '', dataDir: directory }, null);
+  const runs = new QueryRuns({ file: '', dataDir: directory }, []);
   const isRefused = (code: string, remedy: RegExp) =>
     assert.rejects(runs.extract(state, ['pages'], new AbortController().signal), (error) => {
       assert.ok(error instanceof HttpProblem, String(error));
@@ -60,7 +60,7 @@ function withState(t: TestContext) {
     state.db.close();
     rmSync(directory, { recursive: true });
   });
-  return { directory, db: state.db, runs: new QueryRuns({ file, dataDir: directory }, null) };
+  return { directory, db: state.db, runs: new QueryRuns({ file, dataDir: directory }, []) };
 }
 
 test('a query counts as running until its answer is read, or its client has gone', async (t) => {

@@ -37,7 +37,7 @@ it('a wrong line is named without its token', () => {
   assert.match(String(Tokens.parse(`read ${READ}\n`.repeat(101))), /more than 100 tokens/);
 });
 
-it('agents on other machines get a token that permits only reading', () => {
-  assert.equal(Tokens.ofReader(`admin ${ADMIN}\n# read ${ADMIN}\n  read ${READ} \n`), READ);
-  assert.equal(Tokens.ofReader(`admin ${ADMIN}\nsteer ${READ}`), null);
+it('every token is a key, and a repeated one is a key once', () => {
+  assert.equal(parsed(`admin ${ADMIN}\nsteer ${READ}\nread ${READ}\n`).keys.length, 2);
+  assert.deepEqual(Tokens.none.keys, []);
 });

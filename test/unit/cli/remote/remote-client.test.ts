@@ -9,11 +9,13 @@ import { type TestContext, test } from 'node:test';
 import { roleOf } from '../../../../agent/cli/api/http-access.ts';
 import { Refusal } from '../../../../agent/cli/common/exit-code.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
-import { digestOf, Tokens } from '../../../../agent/cli/http/tokens.ts';
+import { Tokens } from '../../../../agent/cli/http/tokens.ts';
 import { RemoteClient, RemoteError } from '../../../../agent/cli/remote/remote-client.ts';
 import { wallMs } from '../../../../agent/runtime/clock.ts';
 
 const TOKEN = 'secret-secret-42';
+const keysOf = (...tokens: readonly string[]) =>
+  (Tokens.parse(tokens.map((token) => `steer ${token}`).join('\n')) as Tokens).keys;
 
 async function serving(t: TestContext, listener: RequestListener, host = '127.0.0.1') {
   const server = createServer(listener);
@@ -39,7 +41,7 @@ test('the answer is JSON', async (t) => {
     response.end('{"ok":"é"}');
   });
   const request = { path: '/x', query: { after: 3, agent: undefined } };
-  assert.deepEqual(await new RemoteClient(null).json(agent, request), { ok: 'é' });
+  assert.deepEqual(await new RemoteClient([]).json(agent, request), { ok: 'é' });
   assert.deepEqual(seen, [['/api/v1/x?after=3', undefined]]);
 });
 
@@ -55,7 +57,7 @@ test('requests are signed as they are sent, and do not carry the token', async (
   const agents = await Promise.all(
     ['127.0.0.1', ...(hasIPv6 ? ['::1'] : [])].map((host) => serving(t, listener, host)),
   );
-  const client = new RemoteClient(TOKEN);
+  const client = new RemoteClient(keysOf(TOKEN));
   const requests = [
     { path: '/hosts' },
     { path: '/agents/ä 7/state', query: { sql: `é %2F+&='"|\\^[]{}~#?`, after: 3 } },
@@ -68,7 +70,7 @@ test('requests are signed as they are sent, and do not carry the token', async (
     for (const request of requests) assert.equal(await client.json(agent, request), 'read');
   }
   const digests = (['hex', 'base64', 'base64url'] as const).map((form) =>
-    digestOf(TOKEN).toString(form),
+    keysOf(TOKEN)[0]!.toString(form),
   );
   for (const text of sent) {
     for (const secret of [TOKEN, ...digests]) assert.ok(!text.includes(secret), text);
@@ -87,7 +89,7 @@ test('a request that is sent again is signed again', async (t) => {
     else if (seen.length === 3) response.writeHead(503, { 'retry-after': '0.05' }).end('{}');
     else response.end('1');
   });
-  const client = new RemoteClient(TOKEN);
+  const client = new RemoteClient(keysOf(TOKEN));
   await client.json(agent, { path: '/' });
   await client.json(agent, { path: '/' });
   assert.equal(seen.length, 4);
@@ -107,11 +109,14 @@ test('an unknown token and clocks that differ are named with the remedy', async 
       response.writeHead(error.document.status).end(JSON.stringify(error.document));
     }
   });
-  const asked = (token: string) => new RemoteClient(token).json(agent, { path: '/hosts' });
+  const asked = (...tokens: readonly string[]) =>
+    new RemoteClient(keysOf(...tokens)).json(agent, { path: '/hosts' });
   const unknown =
-    / 401: .* token that is not known; add the same line "read TOKEN" to monitor\.tokens here and there$/;
-  await assert.rejects(asked(`${TOKEN}x`), unknown);
+    / 401: .*signed with no token that the agent knows; let monitor\.tokens or MONITOR_TOKENS have the same line "read TOKEN" on both machines, and start their agents again$/;
+  await assert.rejects(asked(`${TOKEN}x`, `${TOKEN}y`), unknown);
   assert.equal(await asked(TOKEN), 'read');
+  const others = Array.from({ length: 99 }, (_, k) => `other-token-${1000 + k}`);
+  assert.equal(await asked(...others, TOKEN), 'read');
   ahead = 400_000;
   const clocks = / 401: .*signed 400 s before the time here; set the clocks of both machines$/;
   await assert.rejects(asked(TOKEN), clocks);
@@ -126,7 +131,7 @@ test('a request ends once nobody needs its answer', { timeout: 5000 }, async (t)
     response.once('close', () => closed.resolve());
     gone.abort();
   });
-  const asked = new RemoteClient(null).json(agent, { path: '/' }, 60_000, gone.signal);
+  const asked = new RemoteClient([]).json(agent, { path: '/' }, 60_000, gone.signal);
   await assert.rejects(asked, RemoteError);
   await closed.promise;
 });
@@ -149,7 +154,7 @@ test('what is wrong names the agent and its address', async (t) => {
   ];
   for (const [listener, expected] of cases) {
     const agent = await serving(t, listener);
-    await assert.rejects(new RemoteClient(null).json(agent, { path: '/' }), (error) => {
+    await assert.rejects(new RemoteClient([]).json(agent, { path: '/' }), (error) => {
       assert.ok(error instanceof RemoteError);
       assert.ok(error.message.startsWith(`a7: its API at ${agent.origin} `), error.message);
       assert.match(error.message, expected);
@@ -166,7 +171,7 @@ test('a request on a connection that the server closes is sent again', async (t)
     if (asked === 2) socket.destroy();
     else response.end(String(asked));
   });
-  const client = new RemoteClient(null);
+  const client = new RemoteClient([]);
   assert.equal(await client.json(agent, { path: '/' }), 1);
   assert.equal(await client.json(agent, { path: '/' }), 3);
 });
@@ -179,7 +184,7 @@ test('a server that is busy is asked again, as long as there is time', async (t)
     if (asked === 2) response.end('2');
     else response.writeHead(503, { 'retry-after': '0.05' }).end(busy);
   });
-  const client = new RemoteClient(null);
+  const client = new RemoteClient([]);
   assert.equal(await client.json(agent, { path: '/' }), 2);
   await assert.rejects(client.json(agent, { path: '/' }, 300), /was too slow/);
   assert.ok(asked > 3);
@@ -191,10 +196,10 @@ test('an answer that nobody reads is no error when its time is over', async (t) 
     response.writeHead(401).write('{');
     response.once('close', () => refused.resolve());
   });
-  await assert.rejects(new RemoteClient(null).json(agent, { path: '/' }, 300), /needs a token/);
+  await assert.rejects(new RemoteClient([]).json(agent, { path: '/' }, 300), /needs a token/);
   const other = await serving(t, (_, response) => void response.write('bytes'));
   const limits = { msMax: 300, bytesMax: 100 };
-  const lost = new RemoteClient(null).download(other, { path: '/' }, '/nonexistent/file', limits);
+  const lost = new RemoteClient([]).download(other, { path: '/' }, '/nonexistent/file', limits);
   await assert.rejects(lost, /cannot write in/);
   await Promise.all([refused.promise, once(AbortSignal.timeout(600), 'abort')]);
 });
@@ -202,14 +207,17 @@ test('an answer that nobody reads is no error when its time is over', async (t) 
 test('a missing token and a file that cannot be written are named with the remedy', async (t) => {
   const agent = await serving(t, (_, response) => response.writeHead(401).end('{}'));
   await assert.rejects(
-    new RemoteClient(null).json(agent, { path: '/' }),
-    /add a line "read TOKEN"/,
+    new RemoteClient([]).json(agent, { path: '/' }),
+    /needs a token; let monitor\.tokens or MONITOR_TOKENS have the same line "read TOKEN"/,
   );
-  await assert.rejects(new RemoteClient('x').json(agent, { path: '/' }), /has answered 401/);
+  await assert.rejects(
+    new RemoteClient(keysOf(TOKEN)).json(agent, { path: '/' }),
+    /has answered 401/,
+  );
 
   const other = await serving(t, (_, response) => response.end('bytes'));
   const limits = { msMax: 10_000, bytesMax: 100 };
-  const lost = new RemoteClient(null).download(other, { path: '/' }, '/nonexistent/file', limits);
+  const lost = new RemoteClient([]).download(other, { path: '/' }, '/nonexistent/file', limits);
   await assert.rejects(lost, (error) => {
     assert.ok(error instanceof Refusal && error.code === 4);
     assert.match(
