@@ -90,7 +90,8 @@ function roleOfSigner(
   }
   const seconds = Math.abs(now - at);
   if (seconds > CLOCKS_DIFFER_MAX) {
-    const detail = `the request was signed ${seconds} s ${at < now ? 'before' : 'after'} the time here`;
+    const side = at < now ? 'behind' : 'ahead of';
+    const detail = `the clock of the machine that asks is ${seconds} s ${side} that of the machine asked`;
     throw refused('time', detail, 'set the clocks of both machines');
   }
   return 'read';

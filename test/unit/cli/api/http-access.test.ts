@@ -188,8 +188,8 @@ describe('with a signature', () => {
 
   it('a request of another time is refused with the difference of the clocks', () => {
     for (const [minutes, detail] of [
-      [6, /signed 360 s before the time here/],
-      [-6, /signed 360 s after the time here/],
+      [6, /machine that asks is 360 s behind that of the machine asked$/],
+      [-6, /machine that asks is 360 s ahead of that of the machine asked$/],
     ] as const) {
       assert.throws(
         () => roleOfSigned({ minutes }),
