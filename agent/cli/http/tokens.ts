@@ -9,6 +9,8 @@ export type Role = (typeof ROLES)[number];
 /** Shorter tokens could be guessed. */
 const TOKEN_LENGTH_MIN = 16;
 const TOKENS_MAX = 100;
+/** Others would be changed on their way: HTTP has no coding for the text of a header. */
+const TOKEN_TEXT = /^[\x21-\x7e]+$/;
 const TOKEN_LINE = /^(\S+)\s+(\S+)$/;
 
 interface Token {
@@ -46,6 +48,9 @@ export class Tokens {
       }
       if (token.length < TOKEN_LENGTH_MIN) {
         return `${at}: the token has fewer than ${TOKEN_LENGTH_MIN} characters`;
+      }
+      if (!TOKEN_TEXT.test(token)) {
+        return `${at}: the token has characters other than letters, digits and signs of ASCII`;
       }
       tokens.push({ role, digest: digestOf(token) });
     }

@@ -37,6 +37,15 @@ it('a wrong line is named without its token', () => {
   assert.match(String(Tokens.parse(`read ${READ}\n`.repeat(101))), /more than 100 tokens/);
 });
 
+it('a token whose characters HTTP may change is refused, without being shown', () => {
+  for (const token of [`${READ}é`, `${READ}\u{1F511}`, `${READ}\0`, `${READ}\x7f`]) {
+    const why = String(Tokens.parse(`read ${READ}\nread ${token}`));
+    assert.match(why, /^line 2: the token has characters other than letters, digits and signs of/);
+    assert.ok(!why.includes(token));
+  }
+  assert.equal(parsed(`steer ,;="${READ}~`).roleOf(`,;="${READ}~`), 'steer');
+});
+
 it('every token is a key, and a repeated one is a key once', () => {
   assert.equal(parsed(`admin ${ADMIN}\nsteer ${READ}\nread ${READ}\n`).keys.length, 2);
   assert.deepEqual(Tokens.none.keys, []);
