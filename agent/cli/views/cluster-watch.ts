@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
+import { localAgents } from '../agent/local-agents.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
@@ -82,7 +83,7 @@ export class ClusterWatch {
   }
 
   /** The check reads whole files, so it is repeated only after a change. */
-  #completion(ids: readonly string[]): CheckedCompletion {
+  async #completion(): Promise<CheckedCompletion> {
     const { dataDir } = this.#config.agent;
     const found = foundAgents(dataDir);
     const files = found.map((id) => stateFileOf(dataDir, id));
@@ -90,10 +91,12 @@ export class ClusterWatch {
     // Files of agents that run are not checked.
     const locked = found.filter((id) => isLocked(path.join(dataDir, id)));
     const stamp = `${files} ${locked} ${stampOf([...files, ...logs, path.join(dataDir, COMPLETION_FILE)])}`;
-    if (this.#checked?.stamp !== stamp) {
-      this.#checked = { stamp, completion: checkedCompletion(this.#config, ids) };
-    }
-    return this.#checked.completion;
+    if (this.#checked?.stamp === stamp) return this.#checked.completion;
+    const { local } = await localAgents(this.#config.cluster.agents);
+    const here = local.map(({ id }) => id);
+    const completion = checkedCompletion(this.#config, here);
+    this.#checked = { stamp, completion };
+    return completion;
   }
 
   async #view(): Promise<ClusterView> {
@@ -112,7 +115,7 @@ export class ClusterWatch {
       return { ...common, ...status, failures: [], problems };
     }
     const { failures } = answer;
-    const completion = this.#completion(ids);
+    const completion = await this.#completion();
     const none = { ...common, agents: [], unreachable: ids };
     if (completion.kind === 'complete' || completion.kind === 'unsound') {
       const { at, agents } = completion.note;

@@ -1,11 +1,15 @@
 // The state of the cluster as all clients get it.
 
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
+import { recordCompletion } from '../../../../agent/cli/state-files/completion-file.ts';
 import { ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
+import { openState } from '../../../../agent/storage/file/database.ts';
+import { good, newDirectory, plain } from '../../config/written-config.ts';
 
 const config = {
   ...{ name: 'c', file: 'c.json', unplaced: [], strangers: [] },
@@ -21,4 +25,31 @@ test('the tag of a text differs from all tags of an earlier server', async () =>
   );
   assert.notEqual(tags[0], tags[1]);
   for (const tag of tags) assert.match(tag, /^"[\w-]+-1"$/);
+});
+
+test('after the end, the states of agents on other machines are not missing here', async () => {
+  const dataDir = join(newDirectory(), 'data');
+  // No agent listens. No interface has the address 0.0.0.0, so a2 is on another machine.
+  const agents = ['127.0.0.1', '0.0.0.0'].map((host, k) => {
+    const address = `tcp://${host}:${k + 1}`;
+    return { id: `a${k + 1}`, listen: address, address, capacity: 1 };
+  });
+  const written = good(`${plain}cluster: { agents: 1 }\n`, { dataDir });
+  const here: ResolvedConfig = {
+    ...{ ...written, file: 'c.json', unplaced: [], strangers: [] },
+    cluster: { ...written.cluster, agents },
+  };
+  const state = openState({ directory: join(dataDir, 'a1'), crawl: here.name, agent: 'a1' });
+  assert.ok(state.ok);
+  state.db.close();
+  state.unlock();
+  recordCompletion(here, { at: 0, agents: ['a1', 'a2'] });
+  const watched = async () => (await new ClusterWatch(here).now()).view;
+  const { complete, unsound, problems } = await watched();
+  assert.deepEqual([complete?.agents, unsound, problems], [['a1', 'a2'], undefined, []]);
+  rmSync(join(dataDir, 'a1', 'state.sqlite'));
+  assert.deepEqual(
+    (await watched()).unsound?.map(({ agent }) => agent),
+    ['a1'],
+  );
 });
