@@ -324,7 +324,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     for (const socket of silent) socket.destroy();
     assert.match(await raw('nonsense\r\n\r\n'), /^HTTP\/1\.1 400/);
     assert.match(
-      await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`),
+      await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`),
       /^HTTP\/1\.1 431/,
     );
     assert.match(

@@ -60,6 +60,10 @@ const historySchema = z.object({
 
 const eventsSchema = z.object({
   last: z.number(),
+  mark: z
+    .string()
+    .regex(/^\w{0,4}$/)
+    .default(''),
   events: z.array(
     z.object({ number: z.number(), at: z.number(), kind: z.string(), detail: z.string() }),
   ),

@@ -13,7 +13,8 @@ const PORTS_MAX = 64;
 const CONNECTIONS_MAX = 512;
 /** Kept free for new clients. */
 const CONNECTIONS_FREE = 64;
-const HEADER_BYTES_MAX = 16 * 1024;
+/** An identifier of the event stream names all agents, of which there may be 1,024. */
+const HEADER_BYTES_MAX = 32 * 1024;
 const HEADERS_MS_MAX = 10_000;
 const REQUEST_MS_MAX = 15_000;
 /** A client that reuses a connection at the moment of its end gets no answer. */

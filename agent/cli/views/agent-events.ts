@@ -13,6 +13,11 @@ const EARLIER = 50;
 export interface AgentEvents {
   /** The number of the last event; later ones have higher numbers. */
   readonly last: number;
+  /**
+   * Of the time of the first event: tells the states apart that the agent has one after the other.
+   * Empty if there is no event, or if the version of another machine does not say it.
+   */
+  readonly mark: string;
   readonly events: readonly {
     readonly number: number;
     /** Unix milliseconds. */
@@ -38,6 +43,7 @@ export function eventsOf(
   if (typeof file === 'string') return null;
   try {
     const last = Number(file.first(LAST_EVENT)?.last ?? 0);
+    const [first] = file.rows(EVENTS_AFTER, 0, 1);
     const isKnown = after !== null && after <= last;
     const from = isKnown ? after : Math.max(last - EARLIER, 0);
     const events = [...file.rows(EVENTS_AFTER, from, EVENTS_MAX)].map(
@@ -48,11 +54,19 @@ export function eventsOf(
         };
       },
     );
-    return { last, events };
+    return { last, mark: markOf(first?.[1]), events };
   } catch {
     // The file is being replaced; the next reading finds it.
     return null;
   } finally {
     file.close();
   }
+}
+
+/** Short, since an identifier in the event stream has the marks of all agents. */
+const MARK_CHARS = 4;
+
+/** @param at - Unix milliseconds */
+function markOf(at: unknown): string {
+  return at === undefined ? '' : Number(at).toString(36).slice(-MARK_CHARS);
 }

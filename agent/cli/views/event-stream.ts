@@ -1,5 +1,5 @@
 // The events of all agents as server-sent events. The identifier of each event names the last event of
-// every agent, so a client that returns misses none.
+// every agent and the state that it is of, so a client that returns misses none.
 
 import type { ServerResponse } from 'node:http';
 import type { EventDetail, EventKind } from '../../core/protocol/event-log.ts';
@@ -26,8 +26,14 @@ export interface EventSource {
   read(after: number | null): Promise<AgentEvents | null>;
 }
 
-/** By agent: the number of its last event that the client has. */
-type Position = Map<string, number>;
+/** The last event of an agent that a client has. */
+interface Place {
+  readonly number: number;
+  /** See `AgentEvents`; empty: of any state. */
+  readonly mark: string;
+}
+
+type Position = Map<string, Place>;
 
 interface Client {
   readonly response: ServerResponse;
@@ -107,7 +113,7 @@ export class EventStream {
     const { agent } = source;
     const near = (this.#ends.get(agent) ?? 0) - NEAR;
     const clients = [...this.#clients];
-    const of = ({ position }: Client) => position.get(agent);
+    const of = ({ position }: Client) => position.get(agent)?.number;
     const live = clients.filter((client) => (of(client) ?? -Infinity) >= near);
     const fresh = clients.filter((client) => of(client) === undefined);
     const behind = clients.filter((client) => (of(client) ?? Infinity) < near);
@@ -130,18 +136,23 @@ export class EventStream {
   /** False: the agent has not answered, and is not asked again in this poll. */
   #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): boolean {
     if (!read) return false;
-    const { last, events } = read;
+    const { last, mark, events } = read;
     this.#ends.set(agent, last);
     for (const client of clients) {
       // It may have gone while the agent was read.
       if (!this.#clients.has(client)) continue;
-      let passed = client.position.get(agent) ?? 0;
-      // A position beyond the last event is of a state that was deleted since.
-      if (passed > last) passed = 0;
-      client.position.set(agent, Math.max(passed, (events[0]?.number ?? last + 1) - 1));
+      const place = client.position.get(agent) ?? { number: 0, mark };
+      const passed = place.number;
+      // The events that it has are of a state that was deleted since. It gets all of the present one.
+      if (passed > last || (place.mark !== '' && mark !== '' && place.mark !== mark)) {
+        client.position.set(agent, { number: 0, mark });
+        continue;
+      }
+      const before = (events[0]?.number ?? last + 1) - 1;
+      client.position.set(agent, { number: Math.max(passed, before), mark });
       for (const event of events) {
         if (event.number <= passed) continue;
-        client.position.set(agent, event.number);
+        client.position.set(agent, { number: event.number, mark });
         const text = textOf(agent, event, client.position);
         if (text !== null) write(client, text);
       }
@@ -161,7 +172,7 @@ function textOf(
   { at, kind, detail: json }: AgentEvents['events'][number],
   position: Position,
 ): string | null {
-  const id = [...position].map(([name, number]) => `${name}.${number}`).join(',');
+  const id = [...position].map(([name, place]) => `${name}.${textOfPlace(place)}`).join(',');
   try {
     const detail = detailOf(json);
     const text = eventText(agent, { kind: kind as EventKind, detail });
@@ -181,8 +192,23 @@ function detailOf(json: string): EventDetail {
   }
 }
 
-/** Parts that are not valid are ignored: the client then gets some events again. */
+function textOfPlace({ number, mark }: Place): string {
+  return mark === '' ? `${number}` : `${number}@${mark}`;
+}
+
+const PLACE = /^([^,]{1,64})\.(\d{1,15})(?:@(\w{1,4}))?$/;
+
+/**
+ * Parts that are not valid are ignored: the client then gets some events again. Those of an earlier
+ * version have no mark.
+ */
 function positionOf(id: string | null): Position {
-  const parts = (id ?? '').split(',').map((part) => /^([^,]{1,64})\.(\d{1,15})$/.exec(part));
-  return new Map(parts.flatMap((part) => (part ? [[part[1]!, Number(part[2])] as const] : [])));
+  const parts = (id ?? '').split(',').map((part) => PLACE.exec(part));
+  return new Map(
+    parts.flatMap((part) => {
+      if (part === null) return [];
+      const [, agent, number, mark = ''] = part;
+      return [[agent!, { number: Number(number), mark }] as const];
+    }),
+  );
 }

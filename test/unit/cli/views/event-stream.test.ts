@@ -13,7 +13,7 @@ const eventOf = (number: number): Event => {
 };
 
 /** One agent whose events the test adds, and clients that keep what they are sent. */
-function stageOf(t: TestContext, events: Event[]) {
+function stageOf(t: TestContext, events: Event[], marks = ['']) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let reads = 0;
   const read = async (after: number | null): Promise<AgentEvents> => {
@@ -21,16 +21,19 @@ function stageOf(t: TestContext, events: Event[]) {
     const last = events.at(-1)?.number ?? 0;
     const from = after ?? last;
     const found = events.filter(({ number }) => number > from).slice(0, EVENTS_MAX);
-    return { last, events: found };
+    return { last, mark: marks.at(-1)!, events: found };
   };
   const stream = new EventStream(async () => [{ agent: 'a1', read }]);
   return {
     /** @returns the events that the client has been sent, in order */
-    add(lastId: string): () => number[] {
+    add(lastId: string, ids: string[] = []): () => number[] {
       const written: string[] = [];
       const response = Object.assign(new EventEmitter(), {
         ...{ writableLength: 0, writeHead: () => {}, destroy: () => {} },
-        write: (text: string) => written.push(text),
+        write: (text: string) => {
+          written.push(text);
+          ids.push(...(/^id: (.*)$/m.exec(text)?.slice(1) ?? []));
+        },
       });
       stream.add(response as unknown as ServerResponse, lastId);
       return () => written.flatMap((text) => /"at":(\d+)/.exec(text)?.[1] ?? []).map(Number);
@@ -80,6 +83,37 @@ test('event stream: clients far behind take turns, and each poll reads little', 
     );
   }
   assert.deepEqual(live(), []);
+});
+
+test('event stream: a client gets all events of a state that replaces the one it has', async (t) => {
+  const events = history(4);
+  const marks = ['m1'];
+  const { add, poll } = stageOf(t, events, marks);
+  const ids: string[] = [];
+  const connected = add('a1.2@m1', ids);
+  await poll();
+  assert.deepEqual(
+    [connected(), ids],
+    [
+      [3, 4],
+      ['a1.3@m1', 'a1.4@m1'],
+    ],
+  );
+  // The new state soon has more events than the old one.
+  events.splice(0, 4, ...history(6));
+  marks.push('m2');
+  const returned = add(ids.at(-1)!);
+  const earlier = add('a1.4');
+  const current = add('a1.4@m2');
+  for (let k = 0; k < 2; k++) await poll();
+  assert.deepEqual(connected(), [3, 4, 1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(returned(), [1, 2, 3, 4, 5, 6]);
+  for (const sent of [earlier, current]) assert.deepEqual(sent(), [5, 6]);
+  // It has fewer events than the client.
+  events.splice(0, 6, eventOf(1));
+  marks.push('m3');
+  for (let k = 0; k < 2; k++) await poll();
+  for (const sent of [earlier, current]) assert.deepEqual(sent(), [5, 6, 1]);
 });
 
 test('event stream: an event that cannot be made a text is left out', async (t) => {
