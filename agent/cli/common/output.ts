@@ -59,14 +59,15 @@ export function causeAndRemedy(messages: readonly string[]): {
   readonly remedy: string;
 } {
   const causes: string[] = [];
-  const remedies: string[] = [];
+  /** Several agents may say the same. */
+  const remedies = new Set<string>();
   for (const message of messages) {
     const said = message.replace(TRACE, '');
     const [, cause, remedy] = /^((?:(?!; |\n|^\().)*)(?:; |\n)?(.*)$/s.exec(said)!;
     if (cause) causes.push(cause);
-    if (remedy) remedies.push(remedy.trim());
+    if (remedy) remedies.add(remedy.trim());
   }
-  return { cause: causes.join('\n'), remedy: remedies.join('\n') };
+  return { cause: causes.join('\n'), remedy: [...remedies].join('\n') };
 }
 
 /** Writes whole lines to stderr. Never blocks; drops the text if the buffer is full. */

@@ -97,6 +97,11 @@ test('a failure is divided into its cause and its remedy', () => {
       'start one:\n  launch c.yaml',
     ],
     [['no agent a9'], 'no agent a9', ''],
+    [
+      ['a1: no agent a9; see c', 'a2: no agent a9; see c', 'refused'],
+      'a1: no agent a9\na2: no agent a9\nrefused',
+      'see c',
+    ],
     [['Error: odd\n    at f (/a/b.ts:1:2)\n  code: 7'], 'Error: odd', ''],
     [['Error: odd; see c\n    at f (/a/b.ts:1:2)'], 'Error: odd', 'see c'],
     [[], '', ''],
