@@ -276,7 +276,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/operations/agent-situations.ts', 'a seed is added to a crawl that does not run'],
   },
   {
-    says: 'is the last agent that takes hosts: undrain or start another one first',
+    says: 'is the last agent that takes hosts; undrain or start another one first',
     by: ['test/integration/slow/drain.test.ts', 'hosts move with capacity, drain and undrain'],
   },
   {

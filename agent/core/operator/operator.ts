@@ -123,7 +123,7 @@ export class Operator {
     if (!mayExist) return `no agent has the identifier ${host}; "status" shows the agents`;
     // A partial view has agents that take hosts, if there are any (docs/OVERLAY.md).
     if (kind !== 'drain' || value === null || this.#hasOwnersWithout(host)) return null;
-    return `${host} is the last agent that takes hosts: undrain or start another one first`;
+    return `${host} is the last agent that takes hosts; undrain or start another one first`;
   }
 
   #hasOwnersWithout(drained: AgentId): boolean {

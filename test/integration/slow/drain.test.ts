@@ -115,7 +115,7 @@ test('hosts move with capacity, drain and undrain, also to an agent that was dow
   await settled(y, 0);
   const refused = await run('drain', config, z);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, new RegExp(`${z} is the last agent that takes hosts: undrain`));
+  assert.match(refused.stderr, new RegExp(`${z} is the last agent that takes hosts; undrain`));
   assert.equal((await run('drain', config, 'a9')).code, 1);
   await applies('undrain', y);
   await settled(y, 1);
@@ -182,7 +182,7 @@ test('with the overlay kademlia the last drain is refused, and capacity has a li
   assert.equal((await run('drain', config, 'a1')).code, 0);
   const refused = await run('drain', config, 'a2');
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /a2 is the last agent that takes hosts: undrain/);
+  assert.match(refused.stderr, /a2 is the last agent that takes hosts; undrain/);
   assert.equal((await run('undrain', config, 'a1')).code, 0);
   const { stdout } = await run('owner', config, gate.seed);
   const [, other] = (JSON.parse(stdout) as { order: string[] }).order;
