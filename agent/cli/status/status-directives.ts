@@ -20,19 +20,19 @@ export function listedDirectives(directives: readonly DirectiveInForce[], ids: r
 export function directivesText(directives: readonly ListedDirective[]): string | null {
   if (directives.length === 0) return null;
   const columns = ['directive', 'applies to', 'value', 'given by', 'not reached'];
-  const rows = directives.map(({ kind, host, value, by, missing }) => {
+  const rows = directives.map((directive) => {
+    const { kind, value, by, missing } = directive;
     const number = isOfAgents({ kind }) && kind !== 'drain' ? String(value) : '';
     const said = kind === 'delay' && value !== null ? delayText(value) : number;
-    return [
-      kind,
-      isOfAgents({ kind }) && host === '*' ? 'all' : host,
-      said,
-      by,
-      missing.join(', '),
-    ];
+    return [kind, appliesTo(directive), said, by, missing.join(', ')];
   });
   return renderTable(
     columns.map((title) => ({ title })),
     rows,
   );
+}
+
+/** Hosts or agents; empty: the whole cluster. */
+export function appliesTo({ kind, host }: Pick<DirectiveInForce, 'kind' | 'host'>): string {
+  return isOfAgents({ kind }) && host === '*' ? 'all' : host;
 }

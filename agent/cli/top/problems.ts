@@ -11,6 +11,7 @@ import {
   leftOf,
   unreadableText,
 } from '../status/status-command.ts';
+import { appliesTo } from '../status/status-directives.ts';
 import { failureParts } from '../status/status-networks.ts';
 import type { Unreadable } from './unreadable-states.ts';
 
@@ -144,11 +145,15 @@ function groupsOf(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
 function pauses({ agents, orders = [] }: ClusterStatus, config: ResolvedConfig): Problem[] {
   const paused = agents.filter((agent) => agent.paused);
   const missed = orders.filter(({ missing }) => missing.length > 0);
-  const unreached = missed.map(({ kind, host, missing }) => ({
-    text: `${kind}${host === '' ? '' : ` of ${host}`} has not reached ${missing.join(', ')}`,
-    remedy: 'an agent obeys as soon as it hears from another one',
-    place: 'directives',
-  }));
+  const unreached = missed.map((order) => {
+    const of = appliesTo(order);
+    const what = `${order.kind}${of === '' ? '' : ` of ${of}`}`;
+    return {
+      text: `${what} has not reached ${order.missing.join(', ')}`,
+      remedy: 'an agent obeys as soon as it hears from another one',
+      place: 'directives',
+    };
+  });
   if (paused.length === 0) return unreached;
   const some = `only ${idsOf(paused)} ${paused.length === 1 ? 'is' : 'are'} paused`;
   const text = paused.length === agents.length ? PAUSED : some;

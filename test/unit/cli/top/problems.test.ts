@@ -68,10 +68,16 @@ test('problems: a pause of all or of some agents, and a directive that has not r
   const paused = { paused: true };
   const [all] = problems([paused, paused]);
   assert.equal(all, 'the crawl is paused -> resume it: ubiring resume crawl.yaml');
-  const orders = [{ kind: 'pause', host: '', missing: ['a2'] }] as never;
-  const [some, missed] = problems([paused, {}], { orders });
+  const orders = [
+    { kind: 'pause', host: '', missing: ['a2'] },
+    { kind: 'threads', host: '*', missing: ['a1', 'a2'] },
+    { kind: 'block', host: '*', missing: ['a2'] },
+  ] as never;
+  const [some, missed, threads, block] = problems([paused, {}], { orders });
   assert.match(some!, /^only a1 is paused -> /);
   assert.match(missed!, /^pause has not reached a2 -> /);
+  assert.match(threads!, /^threads of all has not reached a1, a2 -> /);
+  assert.match(block!, /^block of \* has not reached a2 -> /);
 });
 
 test('problems: reasons of agents that wait, of networks and of robots.txt, with their remedies', () => {
