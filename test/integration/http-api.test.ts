@@ -103,6 +103,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
       400,
       /capacity: expected .*default.* or expected number/,
     );
+    await says('/agents/a1/moves?capacity=1001', 400, /capacity: .*1000/);
     await says('/directives/9', 405, /withdraw it: POST/, 'DELETE');
     await says('/directivesX', 404, /nothing is at/, 'DELETE');
     const host = String(whole.rows.find(({ pages_done }) => Number(pages_done) > 0)?.host);

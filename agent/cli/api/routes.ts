@@ -159,7 +159,7 @@ const READING: readonly Route[] = [
     summary: 'Which hosts would move, and which copies be made, if an agent left or had a capacity',
     query: z.strictObject({
       capacity: z
-        .union([z.literal('default'), z.coerce.number().min(0)])
+        .union([z.literal('default'), z.coerce.number().min(0).max(CAPACITY_MAX)])
         .optional()
         .meta({
           description: '0: it is drained; `default`: as in the config. Absent: it leaves.',
