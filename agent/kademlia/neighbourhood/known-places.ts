@@ -3,7 +3,8 @@
 // paths to them. Immutable, because the core compares the places before and after a change of the view.
 
 import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
-import { distanceTo } from '../routing/contact.ts';
+import { distanceTo, type Prefix, placesIn, prefixOf, siblingOf } from '../routing/contact.ts';
+import { isLong } from '../routing/sorted-keys.ts';
 
 export type NeighbourId = string;
 
@@ -70,16 +71,29 @@ export interface PlacesParts {
 
 export class Places {
   readonly parts: PlacesParts;
+  readonly #mine: readonly Key[];
+  /** The paths of different regions, by their places. Paths of one region lead to equal results. */
+  readonly #regions: ReadonlyMap<string, number>;
+  /** The results of `fewBeside` by subtree. Bound: 160 for each path. */
+  readonly #few = new Map<string, readonly Neighbour[] | null>();
 
   constructor(parts: PlacesParts) {
     this.parts = parts;
+    this.#mine = parts.paths.map(({ key }) => key);
+    const regions = new Map<string, number>();
+    for (const [index, { key, length }] of parts.paths.entries()) {
+      const name = nameOf(prefixOf(key, length));
+      if (!regions.has(name)) regions.set(name, index);
+    }
+    this.#regions = regions;
   }
 
   /** What is known of the preference list of a host with this key. */
   of(host: Key): Place {
     const { paths, members, me, decides } = this.parts;
     let isUnsure = false;
-    for (const [index, path] of paths.entries()) {
+    for (const index of this.#regions.values()) {
+      const path = paths[index]!;
       const way = this.#wayTo(path, index, host);
       if (way.kind === 'doubtful') isUnsure = true;
       if (way.kind !== 'inside') continue;
@@ -124,11 +138,19 @@ export class Places {
    */
   fewBeside(index: number, level: number): readonly Neighbour[] | null {
     const { key } = this.parts.paths[index]!;
+    const name = nameOf(siblingOf(key, level));
+    const noted = this.#few.get(name);
+    if (noted !== undefined) return noted;
+    const few = this.#membersBeside(key, index, level);
+    this.#few.set(name, few);
+    return few;
+  }
+
+  #membersBeside(key: Key, index: number, level: number): readonly Neighbour[] | null {
     const known: Neighbour[] = [];
     // This agent may itself be there with another identifier.
-    const isHere = this.parts.paths.some(
-      (other) => other.length <= level && commonPrefix(other.key, key) === level,
-    );
+    const { paths } = this.parts;
+    const isHere = hasBeside(this.#mine, key, level, (place) => paths[place]!.length <= level);
     let isShared = isHere;
     for (const { neighbour, levels } of this.parts.members) {
       if (!levels[index]!.has(level)) continue;
@@ -140,13 +162,16 @@ export class Places {
   }
 
   #orderOf(others: readonly Neighbour[], host: Key): NeighbourId[] {
-    const mine = this.parts.paths.map(({ key }) => key);
-    const all = [{ id: this.parts.me.id, identifiers: mine }, ...others];
+    const all = [{ id: this.parts.me.id, identifiers: this.#mine }, ...others];
     return all
       .map(({ id, identifiers }) => ({ id, distance: distanceTo(host, identifiers) }))
       .sort((a, b) => (a.distance < b.distance ? -1 : 1))
       .map(({ id }) => id);
   }
+}
+
+function nameOf({ bits, length }: Prefix): string {
+  return `${bits}/${length}`;
 }
 
 /** Whether the agent counts for the size of a region. */
@@ -156,14 +181,25 @@ export function counts({ joined, drained }: Pick<Neighbour, 'joined' | 'drained'
 
 /** Whether a neighbour beside the path knows all agents there and on the path. */
 export function seesFew(neighbour: Neighbour, key: Key, level: number): boolean {
-  const { identifiers, complete } = neighbour;
   if (!counts(neighbour)) return false;
-  return identifiers.some((one, i) => complete[i]! <= level && commonPrefix(one, key) === level);
+  return hasBeside(neighbour.identifiers, key, level, (i) => neighbour.complete[i]! <= level);
 }
 
 /** Whether a neighbour beside the path knows so many there that it does not watch the path. */
 export function seesMany(neighbour: Neighbour, key: Key, level: number): boolean {
-  const { identifiers, regions } = neighbour;
   if (!counts(neighbour)) return false;
-  return identifiers.some((one, i) => regions[i]! > level && commonPrefix(one, key) === level);
+  return hasBeside(neighbour.identifiers, key, level, (i) => neighbour.regions[i]! > level);
+}
+
+/** Whether the test holds for an identifier beside the path, which is given by its place. */
+function hasBeside(
+  identifiers: readonly Key[],
+  key: Key,
+  level: number,
+  holds: (place: number) => boolean,
+): boolean {
+  if (!isLong(identifiers))
+    return identifiers.some((one, i) => holds(i) && commonPrefix(one, key) === level);
+  for (const place of placesIn(identifiers, siblingOf(key, level))) if (holds(place)) return true;
+  return false;
 }

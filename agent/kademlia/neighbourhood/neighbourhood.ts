@@ -5,9 +5,10 @@
 // its path is empty. From both it follows for which hosts the first members of the preference list
 // are all known here. Drained agents do not count for all that: they are only members of the others.
 
-import { commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
-import { hasAny, isIn, type Prefix, prefixOf, siblingOf } from '../routing/contact.ts';
+import { KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import { hasAny, type Prefix, placesIn, prefixOf, siblingOf } from '../routing/contact.ts';
 import { IdentifierIndex } from '../routing/identifier-index.ts';
+import { firstFrom, levelsBeside } from '../routing/sorted-keys.ts';
 import type { LedPath } from '../tree/duties.ts';
 import {
   type Beside,
@@ -88,8 +89,9 @@ export class Neighbourhood {
     const others = me.drained ? [] : me.identifiers;
     this.#settings = settings;
     this.#contacts = contacts;
+    const levels = levelsBeside(me.identifiers, others);
     this.#paths = me.identifiers.map((key, index) => {
-      const own = new Set(others.map((other) => commonPrefix(other, key)));
+      const own = levels[index]!;
       const region = { complete: KEY_BITS, target: 0 };
       const beside = new Uint32Array(KEY_BITS + 1);
       return { index, key, own, beside, ...region, answers: new Map(), empty: new Set<number>() };
@@ -113,7 +115,7 @@ export class Neighbourhood {
   put(neighbour: Neighbour): void {
     const known = this.#members.get(neighbour.id);
     if (known && isSame(known.neighbour, neighbour)) return;
-    const levels = known?.levels ?? this.#levelsOf(neighbour.identifiers);
+    const levels = known?.levels ?? levelsBeside(this.#mine, neighbour.identifiers);
     const depths = known?.depths ?? levels.map((of) => Math.max(...of));
     this.#members.set(neighbour.id, { neighbour, levels, depths });
     this.#named.delete(neighbour.id);
@@ -126,10 +128,6 @@ export class Neighbourhood {
       }
     }
     this.#aim();
-  }
-
-  #levelsOf(identifiers: readonly Key[]): ReadonlySet<number>[] {
-    return this.#paths.map(({ key }) => new Set(identifiers.map((one) => commonPrefix(one, key))));
   }
 
   /** A member was removed, or this agent stops to watch it. */
@@ -198,8 +196,7 @@ export class Neighbourhood {
 
   /** Whether this agent lies in a region of the member. */
   isNeededBy({ identifiers, regions }: Neighbour): boolean {
-    const mine = this.#paths.map(({ key }) => key);
-    return identifiers.some((key, i) => hasAny(mine, prefixOf(key, regions[i] ?? 0)));
+    return identifiers.some((key, i) => hasAny(this.#mine, prefixOf(key, regions[i] ?? 0)));
   }
 
   /** Whether the member shows that others beside a path no longer watch it, as they once said. */
@@ -266,11 +263,9 @@ export class Neighbourhood {
 
   answered(id: NeighbourId, region: Prefix, answer: RegionAnswer): void {
     if (!this.#members.has(id)) return;
-    for (const path of this.#paths) {
-      const { bits, length } = watched(path);
-      if (length === region.length && bits === region.bits) {
-        path.answers.set(id, answer);
-      }
+    for (const index of placesIn(this.#mine, region)) {
+      const path = this.#paths[index]!;
+      if (watched(path).length === region.length) path.answers.set(id, answer);
     }
   }
 
@@ -314,7 +309,7 @@ export class Neighbourhood {
     return {
       empty: Array.from({ length: region.length }, (_, level) => {
         const sibling = siblingOf(region.bits, level);
-        const isHere = !this.#drained && this.#paths.some(({ key }) => hasAny([key], sibling));
+        const isHere = !this.#drained && hasAny(this.#mine, sibling);
         if (isHere || this.#contacts.hasIn(sibling)) return false;
         const inside = this.#index.within(sibling);
         return !inside.some((id) => !this.#members.get(id)!.neighbour.drained);
@@ -355,18 +350,27 @@ export class Neighbourhood {
     const drained = [...this.members()].filter((one) => one.drained).map(({ id }) => id);
     return this.#paths.map((path) => {
       const inside = path.complete === KEY_BITS ? [] : this.#inside(path, path.complete);
-      const region = prefixOf(path.key, path.complete);
       const others = inside.filter((one) => !one.drained);
-      const all = [...others.flatMap(({ identifiers }) => identifiers), ...this.#mine];
+      const first = this.#firstIn(prefixOf(path.key, path.complete), others);
       return {
         key: path.key,
         length: path.complete,
-        identifiers: all.filter((key) => isIn(key, region)),
+        first,
         agents: [this.#me, ...others.map(({ id }) => id), ...drained],
         beside: path.complete === KEY_BITS ? [] : this.#besides(path),
         few: (level) => places.fewBeside(path.index, level)?.map(({ id }) => id) ?? null,
       };
     });
+  }
+
+  /** The smallest identifier of this agent or one of the others in a region of this agent. */
+  #firstIn({ bits }: Prefix, others: readonly Neighbour[]): Key {
+    let first = firstFrom(this.#mine, bits)!;
+    for (const { identifiers } of others) {
+      const one = firstFrom(identifiers, bits);
+      if (one !== undefined && one < first) first = one;
+    }
+    return first;
   }
 
   #besides(path: Path): Beside[] {

@@ -4,7 +4,7 @@
 // because a flood of new agents must not displace the known ones.
 
 import type { Key } from '../../../assignment/identifiers.ts';
-import { type Contact, isIn, type Prefix } from './contact.ts';
+import { type Contact, hasAny, type Prefix } from './contact.ts';
 
 /** An agent that has been heard of from itself. The buckets that hold it share it. */
 export interface SeenAgent {
@@ -49,7 +49,7 @@ export class Bucket {
   }
 
   covers({ identifiers }: Pick<SeenAgent, 'identifiers'>): boolean {
-    return identifiers.some((identifier) => isIn(identifier, this.prefix));
+    return hasAny(identifiers, this.prefix);
   }
 
   get leastRecentlySeen(): SeenAgent | undefined {

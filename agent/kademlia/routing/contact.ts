@@ -6,6 +6,7 @@ import type { RingMember } from '../../../assignment/assignment.ts';
 import { KEY_BITS, type Key, keyOf, type Sha1 } from '../../../assignment/identifiers.ts';
 import { PAGES_NAME } from '../../core/membership/overlay.ts';
 import type { MemberCard } from '../../core/protocol/messages.ts';
+import { firstFrom, isLong, nearestDistance, placesBetween } from './sorted-keys.ts';
 
 /** An agent that can be asked. */
 export interface Contact extends RingMember {
@@ -56,7 +57,14 @@ export function isIn(key: Key, { bits, length }: Prefix): boolean {
 }
 
 export function hasAny(keys: readonly Key[], prefix: Prefix): boolean {
-  return keys.some((key) => isIn(key, prefix));
+  if (!isLong(keys)) return keys.some((key) => isIn(key, prefix));
+  const first = firstFrom(keys, prefix.bits);
+  return first !== undefined && isIn(first, prefix);
+}
+
+/** The places in the array of the keys that are in the region, in any order. */
+export function placesIn(keys: readonly Key[], prefix: Prefix): Iterable<number> {
+  return placesBetween(keys, prefix.bits, endOf(prefix));
 }
 
 /** The region beside the path to a key: the same first `depth` bits, and then the other bit. */
@@ -83,6 +91,7 @@ export function randomKeyIn({ bits, length }: Prefix, random: () => number): Key
 
 /** The distance from the key to the nearest of the identifiers. */
 export function distanceTo(key: Key, identifiers: readonly Key[]): Key {
+  if (isLong(identifiers)) return nearestDistance(key, identifiers);
   let nearest = 1n << BigInt(KEY_BITS);
   for (const identifier of identifiers) {
     const distance = identifier ^ key;

@@ -4,6 +4,7 @@
 
 import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
 import { endOf, isIn, type Prefix } from './contact.ts';
+import { ascending, isLong } from './sorted-keys.ts';
 
 interface Place<T> {
   readonly identifier: Key;
@@ -14,15 +15,33 @@ interface Place<T> {
 
 export class IdentifierIndex<T> {
   /** In ascending order. Filled by `add`, emptied by `delete`; the table has the bound. */
-  readonly #places: Place<T>[] = [];
+  #places: Place<T>[] = [];
+  /** Those that have the identifiers, by id. Filled and emptied as the places are. */
+  readonly #all = new Map<string, T>();
+
+  get all(): ReadonlyMap<string, T> {
+    return this.#all;
+  }
 
   add(id: string, identifiers: readonly Key[], of: T): void {
+    this.#all.set(id, of);
+    if (isLong(identifiers)) {
+      // One merge of two sorted arrays, instead of thousands of moves of the rest of the array.
+      for (const identifier of ascending(identifiers)) this.#places.push({ identifier, id, of });
+      this.#places.sort((a, b) => (isBefore(a, b.identifier, b.id) ? -1 : 1));
+      return;
+    }
     for (const identifier of identifiers) {
       this.#places.splice(this.#find(identifier, id), 0, { identifier, id, of });
     }
   }
 
   delete(id: string, identifiers: readonly Key[]): void {
+    this.#all.delete(id);
+    if (isLong(identifiers)) {
+      this.#places = this.#places.filter((place) => place.id !== id);
+      return;
+    }
     for (const identifier of identifiers) {
       const at = this.#find(identifier, id);
       if (this.#places[at]?.id === id) this.#places.splice(at, 1);
@@ -72,12 +91,13 @@ export class IdentifierIndex<T> {
     let [from, to] = [0, this.#places.length];
     while (from < to) {
       const middle = (from + to) >>> 1;
-      const place = this.#places[middle]!;
-      const isBefore =
-        place.identifier < identifier || (place.identifier === identifier && place.id < id);
-      if (isBefore) from = middle + 1;
+      if (isBefore(this.#places[middle]!, identifier, id)) from = middle + 1;
       else to = middle;
     }
     return from;
   }
+}
+
+function isBefore(place: Place<unknown>, identifier: Key, id: string): boolean {
+  return place.identifier < identifier || (place.identifier === identifier && place.id < id);
 }

@@ -9,6 +9,7 @@ import { Bucket, type SeenAgent } from './bucket.ts';
 import {
   type Contact,
   distanceTo,
+  hasAny,
   type IdentifiersOf,
   isDrained,
   isIn,
@@ -33,6 +34,11 @@ export interface RoutingTableOptions {
 
 /** Agents of one region that are pinged at a time. */
 const VERIFIED_MAX = 64;
+/**
+ * Up to this many contacts for each one to name, all are compared. A walk by distance would pass
+ * thousands of identifiers of one large agent before it had found so large a part of the contacts.
+ */
+const COMPARED_FACTOR = 4;
 /** The first ping is sent at most two time-outs after the agent was seen. */
 const SILENT_TIMEOUTS = 2.5;
 
@@ -158,7 +164,7 @@ export class RoutingTable {
     const known = new Set(this.#index.within(region));
     for (const { waiting } of this.#buckets) {
       for (const agent of waiting.values()) {
-        if (agent.identifiers.some((key) => isIn(key, region))) known.add(agent);
+        if (hasAny(agent.identifiers, region)) known.add(agent);
       }
     }
     return [...known];
@@ -211,14 +217,7 @@ export class RoutingTable {
    * @param withSelf - whether this agent counts as one of them
    */
   closest(key: Key, count: number, withSelf: boolean): Contact[] {
-    const found = new Set<SeenAgent>();
-    if (count > 0) {
-      for (const agent of this.#index.nearest(key)) {
-        found.add(agent);
-        if (found.size >= count) break;
-      }
-    }
-    const agents = [...found];
+    const agents = this.#closest(key, count);
     if (!withSelf) return agents.map(({ contact }) => contact);
     const mine = distanceTo(key, this.#own);
     const after = agents.findIndex(({ contact, identifiers }) => {
@@ -228,6 +227,29 @@ export class RoutingTable {
     const contacts = agents.map(({ contact }) => contact);
     contacts.splice(after < 0 ? contacts.length : after, 0, this.#self);
     return contacts.slice(0, count);
+  }
+
+  #closest(key: Key, count: number): SeenAgent[] {
+    const { all } = this.#index;
+    if (all.size <= COMPARED_FACTOR * count) {
+      return [...all.values()]
+        .map((agent) => ({ agent, distance: distanceTo(key, agent.identifiers) }))
+        .sort((a, b) => {
+          const isEqual = a.distance === b.distance;
+          const isNearer = isEqual
+            ? a.agent.contact.id < b.agent.contact.id
+            : a.distance < b.distance;
+          return isNearer ? -1 : 1;
+        })
+        .slice(0, count)
+        .map(({ agent }) => agent);
+    }
+    const found = new Set<SeenAgent>();
+    for (const agent of count > 0 ? this.#index.nearest(key) : []) {
+      found.add(agent);
+      if (found.size >= count) break;
+    }
+    return [...found];
   }
 
   /** Whether the agent is a contact or waits to become one. */
@@ -299,7 +321,7 @@ export class RoutingTable {
   }
 
   #maySplit({ prefix }: Bucket): boolean {
-    return prefix.length < KEY_BITS && this.#own.some((identifier) => isIn(identifier, prefix));
+    return prefix.length < KEY_BITS && hasAny(this.#own, prefix);
   }
 
   #split(bucket: Bucket): Bucket[] {

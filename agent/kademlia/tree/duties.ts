@@ -9,8 +9,9 @@ import { hexOf, isIn, type Prefix, prefixOf, siblingOf } from '../routing/contac
 export interface LedPath {
   readonly key: Key;
   readonly length: number;
-  /** The identifiers in the region, and the agents that have them, this one included. */
-  readonly identifiers: readonly Key[];
+  /** The smallest identifier in the region, of this agent or another one that takes hosts. */
+  readonly first: Key;
+  /** The agents with identifiers in the region, and this one. */
   readonly agents: readonly AgentId[];
   /** The subtrees beside the path, for each level above the region. */
   readonly beside: readonly ('empty' | 'occupied' | 'doubtful')[];
@@ -34,8 +35,8 @@ export interface Duty {
 
 /** The subtree that the path's identifier leads; null: another agent leads its region. */
 export function dutyOf(path: LedPath): Duty | null {
-  const { key, length, identifiers, beside } = path;
-  if (length === KEY_BITS || identifiers.some((other) => other < key)) return null;
+  const { key, length, first, beside } = path;
+  if (length === KEY_BITS || first < key) return null;
   const needs: number[] = [];
   const agents = new Set(path.agents);
   for (let level = length - 1; level >= 0; level--) {

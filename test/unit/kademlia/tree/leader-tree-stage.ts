@@ -22,7 +22,7 @@ export const hexOf = (bits: string) =>
     .toString(16)
     .padStart(KEY_BITS / 4, '0');
 
-/** A path of a region with these bits, which has one identifier of each agent. */
+/** A path of a region with these bits, with an identifier of each agent; its own is the smallest. */
 export function pathOf(
   bits: string,
   agents: readonly string[],
@@ -31,7 +31,7 @@ export function pathOf(
   return {
     key: keyOfBits(bits),
     length: bits.length,
-    identifiers: agents.map((_, i) => keyOfBits(`${bits}${'0'.repeat(8 - i)}${i > 0 ? '1' : ''}`)),
+    first: keyOfBits(bits),
     agents,
     beside: Array.from({ length: bits.length }, () => 'occupied' as const),
     few: () => null,

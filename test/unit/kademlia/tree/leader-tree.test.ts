@@ -435,7 +435,7 @@ describe('who leads a subtree', () => {
 
   it('is the agent with the smallest identifier', () => {
     assert.deepEqual(sendsOf(pathOf('1', ['1'])), [1]);
-    const smaller = { identifiers: [keyOfBits('11'), keyOfBits('1')] };
+    const smaller = { first: keyOfBits('1') };
     assert.deepEqual(sendsOf(pathOf('1', ['1', '11'], { ...smaller, key: keyOfBits('11') })), []);
   });
 
@@ -478,7 +478,7 @@ describe('reports of others', () => {
 
   it('are not answered any more when another agent leads, so that the sender looks for it', () => {
     const stage = leader();
-    stage.paths = [pathOf('0', ['0', '00'], { identifiers: [0n, 1n], key: 1n })];
+    stage.paths = [pathOf('0', ['0', '00'], { first: 0n, key: 1n })];
     stage.beat();
     assert.equal(stage.told('1'), null);
   });
