@@ -430,7 +430,8 @@ class Agent implements RunningAgent {
 
   #sample(): void {
     const status = this.status();
-    const act = (_: Operator, { wall }: Instant) => this.#store.samples.save(wall, status);
+    // The clock of the events, with which a reader compares them.
+    const act = (_: Operator, { mono }: Instant) => this.#store.samples.save(mono, status);
     this.#turns.push({ type: 'operate', act });
   }
 

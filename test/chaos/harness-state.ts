@@ -57,6 +57,11 @@ export class StateFile {
       .map(({ at, kind, detail }) => ({ at, kind, detail: JSON.parse(detail) }));
   }
 
+  /** The times of the samples of its counters, oldest first. */
+  sampledAt(): number[] {
+    return this.#rows<{ at: number }>('SELECT at FROM samples').map(({ at }) => at);
+  }
+
   state(): AgentState {
     const urls = (sql: string) => this.#rows<{ url: string }>(sql).map(({ url }) => url);
     return {

@@ -35,6 +35,11 @@ describe('faults of time', { concurrency: 2, skip }, () => {
       // An agent sees a jump forwards as a stall: it gives up its hosts and joins again.
       if (seconds > 0) await cluster.event('a2', 'rejoin', 'a2');
       await cluster.served(20);
+      const sampled = () => cluster.state('a2').sampledAt();
+      const { length } = sampled();
+      await cluster.until('a2 takes a sample', () => sampled().length > length);
+      const apart = Math.abs(sampled().at(-1)! - Date.now());
+      assert.ok(apart < 600_000, 'samples have the times of pages and events, which do not jump');
       gate.open();
       assertWhole(await cluster.finish(), { overlapMax: 2 * cluster.threads });
       if (seconds < 0) assert.deepEqual(cluster.state('a1').events('suspect'), []);
