@@ -7,7 +7,9 @@ import type { Config } from '../../config/config.ts';
 import { sharedSettingsOf } from '../../config/fingerprint.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
 import type { SharedNetworks } from '../networks/client/shared-networks.ts';
+import type { Pools } from '../networks/pools.ts';
 import type { NetworkFailure } from '../networks/redis/network-failure.ts';
+import { randomId } from '../runtime/random.ts';
 import { turnSlice } from '../runtime/timed-slice.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { splitIdentity } from '../url/url-key.ts';
@@ -22,6 +24,8 @@ export interface NetworkConnections {
   /** Called once, when the store is open. */
   build(parts: NetworkWiring): SharedNetworks;
   close(): void;
+  /** Instead of `close` if the start ends here: nothing is left in Redis. */
+  leave(): Promise<void>;
 }
 
 export interface NetworkWiring {
@@ -44,12 +48,19 @@ export async function connectNetworks(
 ): Promise<Connected> {
   const { dedup, name } = config;
   if (dedup.mode === 'none' || dedup.network === null) return { ok: true, networks: null };
+  const { Announcement } = await import('../networks/redis/announcement.ts');
   const { openPools } = await import('../networks/redis/redis-pools.ts');
   const { SharedNetworks } = await import('../networks/client/shared-networks.ts');
   const { network, timeoutMs, onTimeout, batch, leaseMs } = dedup;
   const pools = new Map<string, Awaited<ReturnType<typeof openPools>>['pools']>();
   const close = () => {
     for (const one of pools.values()) one.close();
+  };
+  let announcement: InstanceType<typeof Announcement> | null = null;
+  // A server that is away forgets the settings by itself.
+  const leave = async () => {
+    await announcement?.withdraw().catch(() => {});
+    close();
   };
   try {
     const shared = { crawl: name, timeoutMs, settings: sharedSettingsOf(config), environment };
@@ -59,19 +70,19 @@ export async function connectNetworks(
       pools.set(other, opened.pools);
       ready.set(other, opened.ready);
     }
-    const begun = ready.get(network)!.then(() => pools.get(network)!.announce(leaseMs));
-    await begun.catch(throwIfRefused);
+    announcement = new Announcement(pools.get(network)!, randomId());
+    const made = announcement;
+    const compare = () => compareOthers(pools, ready, network);
+    await compare();
+    await ready
+      .get(network)!
+      .then(() => made.make(leaseMs))
+      .catch(throwIfRefused);
     // This network has announced its settings. If two networks start at the same time, at least one of
     // them therefore reads those of the other.
-    for (const [other, isReady] of ready) {
-      const isThere = await isReady.then(
-        () => true,
-        () => false,
-      );
-      if (isThere) await pools.get(other)!.presence().catch(throwIfRefused);
-    }
+    await compare();
   } catch (error) {
-    close();
+    await leave();
     return { ok: false, message: error instanceof Error ? error.message : String(error) };
   }
   const seeds = new Set(seedsOf(config).map(({ url }) => url)).size;
@@ -91,7 +102,23 @@ export async function connectNetworks(
       warningOf: (other) => pools.get(other)?.link.warning ?? null,
       isConnected: (other) => pools.get(other)?.link.failure === null,
     });
-  return { ok: true, networks: { build, close } };
+  return { ok: true, networks: { build, close, leave } };
+}
+
+/** @throws a NetworkFailure if another network runs with other settings */
+async function compareOthers(
+  pools: ReadonlyMap<string, Pools>,
+  ready: ReadonlyMap<string, Promise<void>>,
+  network: string,
+): Promise<void> {
+  for (const [other, isReady] of ready) {
+    if (other === network) continue;
+    const isThere = await isReady.then(
+      () => true,
+      () => false,
+    );
+    if (isThere) await pools.get(other)!.presence().catch(throwIfRefused);
+  }
 }
 
 function throwIfRefused(failure: NetworkFailure): void {

@@ -50,7 +50,7 @@ export async function prepare(config: Config, id: string, log: Logger): Promise<
     quarantineAt,
   });
   if (!state.ok) {
-    networks?.close();
+    await networks?.leave();
     return { ok: false, code: state.code === 'full' ? 3 : 4, message: state.message };
   }
   if (state.notice) log.warn(state.notice);

@@ -98,7 +98,7 @@ async function redisRefusal(config: Config): Promise<string | null> {
   const { connectNetworks } = await import('../../composition/network-parts.ts');
   const connected = await connectNetworks(config, caller().env);
   if (!connected.ok) return connected.message;
-  connected.networks?.close();
+  await connected.networks?.leave();
   return null;
 }
 
@@ -131,7 +131,7 @@ async function launchLocked(
     say(fresh.message);
     return fresh.code;
   }
-  // Last, because it writes the settings of this network to its Redis.
+  // Last, because it announces this network in its Redis, though it leaves nothing there.
   const unwanted = flags.fresh ? await redisRefusal(loaded) : null;
   if (unwanted !== null) {
     say(unwanted);

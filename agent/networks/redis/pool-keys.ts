@@ -37,6 +37,8 @@ export class PoolKeys {
   readonly doubted: string;
   readonly filled: string;
   readonly settings: string;
+  /** Those who have announced the settings and may yet be refused. */
+  readonly announcers: string;
   readonly filledBy: string;
   /** The server process that the network used last. */
   readonly server: string;
@@ -61,6 +63,7 @@ export class PoolKeys {
     this.gifts = this.#key('gifts');
     this.doubted = this.#key('doubted');
     this.settings = this.#key('settings');
+    this.announcers = this.#key('announcers');
     this.filled = this.#key('filled');
     this.filledBy = this.#key('filled_by');
   }
@@ -104,6 +107,7 @@ const types: Readonly<Record<string, string>> = {
   ...{ URL_pool: 'stream', inbox: 'stream', task_pool: 'stream', gifts: 'stream' },
   ...{ submitted: 'hash', local_reduce_pool: 'hash', dist_reduce_pool: 'hash', lease: 'hash' },
   ...{ finish_URL: 'set', task_URL: 'set', doubted: 'set', filled_by: 'set', queue: 'list' },
+  announcers: 'set',
 };
 
 /** @returns the type that TYPE of Redis gives */

@@ -248,12 +248,44 @@ end
 return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
 );
 
-/** KEYS: settings. ARGV: settings ttl. */
+/** KEYS: centre settings. Returns the token, how long the role lasts at most, and the settings. */
+export const role = script(
+  'role',
+  `return {
+  redis.call('GET', KEYS[1]) or '', redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[2]) or ''
+}`,
+);
+
+/**
+ * KEYS: centre settings announcers. ARGV: settings ttl announcer dead. Changes nothing, and returns
+ * the settings, if there is a centre with others. `dead`: the token of a centre that does not count.
+ */
 export const announce = script(
   'announce',
   `redis.call('TIME')
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`,
+local holder = redis.call('GET', KEYS[1])
+local found = redis.call('GET', KEYS[2])
+if found ~= ARGV[1] then
+  if found and holder and holder ~= ARGV[4] then return found end
+  redis.call('DEL', KEYS[3])
+end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+redis.call('SADD', KEYS[3], ARGV[3])
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+return ''`,
+);
+
+/**
+ * KEYS: centre settings announcers. ARGV: settings announcer dead. The settings stay if there is a
+ * centre, or another announcer.
+ */
+export const withdraw = script(
+  'withdraw',
+  `redis.call('SREM', KEYS[3], ARGV[2])
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[3] then return 0 end
+if redis.call('EXISTS', KEYS[3]) == 1 or redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[2])`,
 );
 
 /**

@@ -121,19 +121,20 @@ export class RedisPools implements Pools {
   readonly link: RedisLink;
   readonly #crawl: string;
   readonly #network: string;
-  readonly #settings: string;
+  /** What all networks must agree on; '' if nothing is compared. */
+  readonly settings: string;
   #last: { readonly run: string; readonly keys: PoolKeys } | null = null;
   #touchedAt: number | null = null;
 
   constructor(link: RedisLink, crawl: string, network: string, settings = '') {
-    this.#settings = settings;
+    this.settings = settings;
     this.link = link;
     this.#crawl = crawl;
     this.#network = network;
   }
 
   /** Those of the server process that is connected. */
-  get #keys(): PoolKeys {
+  get keys(): PoolKeys {
     const run = this.link.serverRun;
     if (this.#last?.run !== run) {
       this.#last = { run, keys: new PoolKeys(this.#crawl, this.#network, run) };
@@ -142,20 +143,20 @@ export class RedisPools implements Pools {
   }
 
   async submit(frame: Frame): Promise<void> {
-    const { urlPool, submitted } = this.#keys;
+    const { urlPool, submitted } = this.keys;
     const args = [unusedMsMax, streamLengthMax, frame.number, checkedText(frame)];
-    await this.#run(scripts.submit, [urlPool, submitted], args);
+    await this.run(scripts.submit, [urlPool, submitted], args);
   }
 
   async ask(frame: Frame): Promise<void> {
     const args = [unusedMsMax, streamLengthMax, checkedText(frame)];
-    await this.#run(scripts.append, [this.#keys.inbox], args);
+    await this.run(scripts.append, [this.keys.inbox], args);
   }
 
   async take(submittedMax: number, inboxMax: number) {
-    const { urlPool, inbox } = this.#keys;
+    const { urlPool, inbox } = this.keys;
     const counts = [submittedMax === 0 ? 0 : bounded(submittedMax), bounded(inboxMax)];
-    const reply = await this.#run(scripts.take, [urlPool, inbox], counts);
+    const reply = await this.run(scripts.take, [urlPool, inbox], counts);
     const [entries, received] = reply as [unknown, unknown];
     const read = (text: string) => readSubmitted(text, this.#network);
     const submitted = await this.#readEntries(urlPool, entries, read);
@@ -167,11 +168,11 @@ export class RedisPools implements Pools {
 
   async claim(token: string, { id, frame }: Entry): Promise<string | null> {
     assert(frame.digests.length > 0 && streamId.test(id));
-    const { centre, localReducePool, distReducePool, mark, urlPool, submitted } = this.#keys;
+    const { centre, localReducePool, distReducePool, mark, urlPool, submitted } = this.keys;
     const parts = this.#partsOf(frame.digests);
     let marks = '';
     for (const [k, part] of parts.entries()) {
-      const reply = await this.#run(
+      const reply = await this.run(
         scripts.claim,
         [centre, localReducePool, distReducePool, mark, urlPool, submitted, ...part.keys],
         [
@@ -200,14 +201,14 @@ export class RedisPools implements Pools {
     verdict: VerdictFrame,
     conceded: readonly Digest[],
   ): Promise<boolean> {
-    const { centre, distReducePool } = this.#keys;
+    const { centre, distReducePool } = this.keys;
     const parts = conceded.length === 0 ? [{ keys: [], args: [] }] : this.#partsOf(conceded);
     for (const [k, part] of parts.entries()) {
       // The verdict last: if this is broken off, the frame is still open.
       const text = k === parts.length - 1 ? verdictText(verdict) : '';
-      const reply = await this.#run(
+      const reply = await this.run(
         scripts.settle,
-        [centre, distReducePool, this.#keys.taskPool(origin), ...part.keys],
+        [centre, distReducePool, this.keys.taskPool(origin), ...part.keys],
         [token, unusedMsMax, verdict.number, text, streamLengthMax, ...part.args],
       );
       if (reply !== 1) return false;
@@ -217,7 +218,7 @@ export class RedisPools implements Pools {
 
   async openFrames(): Promise<readonly Frame[]> {
     const found = new Map<string, Frame>();
-    const pool = this.#keys.distReducePool;
+    const pool = this.keys.distReducePool;
     let cursor = '0';
     do {
       const reply = await this.#call(['HSCAN', pool, cursor, 'COUNT', String(scanCount)]);
@@ -235,9 +236,9 @@ export class RedisPools implements Pools {
 
   async verdicts(agent: string, after: string, max: number) {
     assert(after === '' || after === '0' || streamId.test(after));
-    const stream = this.#keys.taskPool(agent);
+    const stream = this.keys.taskPool(agent);
     const args = [after === '0' ? '' : after, bounded(max)];
-    const reply = await this.#run(scripts.verdicts, [stream], args);
+    const reply = await this.run(scripts.verdicts, [stream], args);
     const found = await this.#readEntries(stream, reply, readVerdict);
     return found.map(([id, verdict]) => ({ id, verdict }));
   }
@@ -252,43 +253,43 @@ export class RedisPools implements Pools {
   async finish(digests: readonly Digest[]): Promise<void> {
     await this.#touch();
     for (const { keys, args } of this.#partsOf(digests)) {
-      await this.#run(scripts.finish, keys, [unusedMsMax, ...args]);
+      await this.run(scripts.finish, keys, [unusedMsMax, ...args]);
     }
   }
 
   async release(digests: readonly Digest[]): Promise<void> {
     for (const { keys, args } of this.#partsOf(digests)) {
-      await this.#run(scripts.release, keys, args);
+      await this.run(scripts.release, keys, args);
     }
   }
 
   async hold(digests: readonly Digest[]): Promise<void> {
     await this.#touch();
     for (const { keys, args } of this.#partsOf(digests)) {
-      await this.#run(scripts.hold, keys, [unusedMsMax, ...args]);
+      await this.run(scripts.hold, keys, [unusedMsMax, ...args]);
     }
   }
 
   async doubt(identities: readonly string[]): Promise<void> {
     const args = [unusedMsMax, doubtedMax, ...identities];
-    await this.#run(scripts.doubt, [this.#keys.doubted], args);
+    await this.run(scripts.doubt, [this.keys.doubted], args);
   }
 
   async doubted(max: number): Promise<readonly string[]> {
     const count = String(bounded(max));
-    return (await this.#call(['SRANDMEMBER', this.#keys.doubted, count])) as string[];
+    return (await this.#call(['SRANDMEMBER', this.keys.doubted, count])) as string[];
   }
 
   async examined(identities: readonly string[]): Promise<void> {
-    await this.#call(['SREM', this.#keys.doubted, ...identities]);
+    await this.#call(['SREM', this.keys.doubted, ...identities]);
   }
 
   async marksOf(digests: readonly Digest[]): Promise<string | null> {
     await this.#touch();
     let marks = '';
     for (const { keys, args } of this.#partsOf(digests)) {
-      const { filled, mark } = this.#keys;
-      const reply = await this.#run(scripts.marks, [filled, mark, ...keys], args);
+      const { filled, mark } = this.keys;
+      const reply = await this.run(scripts.marks, [filled, mark, ...keys], args);
       if (reply === null) return null;
       marks += String(reply);
     }
@@ -297,39 +298,31 @@ export class RedisPools implements Pools {
 
   async lead(token: string, leaseMs: number): Promise<boolean> {
     await this.#touch();
-    const { centre, settings } = this.#keys;
-    const args = [token, leaseMs, this.#settings];
-    return (await this.#run(scripts.lead, [centre, settings], args)) === 1;
-  }
-
-  /**
-   * Tells the other networks what this one runs with, until a centre does. It needs all rights that
-   * scripts need, so a user without them is refused here.
-   */
-  async announce(leaseMs: number): Promise<void> {
-    await this.#run(scripts.announce, [this.#keys.settings], [this.#settings, 2 * leaseMs]);
+    const { centre, settings } = this.keys;
+    const args = [token, leaseMs, this.settings];
+    return (await this.run(scripts.lead, [centre, settings], args)) === 1;
   }
 
   async resign(token: string): Promise<void> {
-    await this.#run(scripts.resign, [this.#keys.centre, this.#keys.settings], [token]);
+    await this.run(scripts.resign, [this.keys.centre, this.keys.settings], [token]);
   }
 
   async presence() {
-    const { centre, mark, settings } = this.#keys;
+    const { centre, mark, settings } = this.keys;
     const reply = await this.#call(['MGET', centre, mark, settings]);
     const [token, found, theirs] = reply as (string | null)[];
-    this.#compare(theirs || null);
+    this.compare(theirs || null);
     // Bytes that are no text: no agent could name them to change the mark.
     if (found?.includes('\ufffd')) await this.#call(['DEL', mark]);
     return { hasCentre: token !== null, ...(token && { centre: token }), mark: found ?? '' };
   }
 
   /** @throws a NetworkFailure if the network runs with other settings */
-  #compare(theirs: string | null): void {
-    if (theirs === null || this.#settings === '') return;
-    const found = firstDifference(this.#settings, theirs);
+  compare(theirs: string | null): void {
+    if (theirs === null || this.settings === '') return;
+    const found = firstDifference(this.settings, theirs);
     if (found?.path === '') {
-      const { settings } = this.#keys;
+      const { settings } = this.keys;
       throw this.link.refusal(`another program wrote its key ${settings}; delete this key`);
     }
     if (found !== null) throw this.link.refusal(differenceText(this.#network, found));
@@ -337,48 +330,48 @@ export class RedisPools implements Pools {
 
   async mark(before: string, after: string): Promise<string> {
     const args = [before, after, unusedMsMax];
-    const { mark, gifts } = this.#keys;
-    return String(await this.#run(scripts.mark, [mark, gifts], args));
+    const { mark, gifts } = this.keys;
+    return String(await this.run(scripts.mark, [mark, gifts], args));
   }
 
   async give(urls: readonly GivenUrl[], mark: string): Promise<void> {
     const args = [mark, unusedMsMax, giftsLengthMax, JSON.stringify(urls)];
-    await this.#run(scripts.give, [this.#keys.mark, this.#keys.gifts], args);
+    await this.run(scripts.give, [this.keys.mark, this.keys.gifts], args);
   }
 
   async gifts(max: number) {
     const count = String(bounded(max));
-    const reply = await this.#call(['XRANGE', this.#keys.gifts, '-', '+', 'COUNT', count]);
+    const reply = await this.#call(['XRANGE', this.keys.gifts, '-', '+', 'COUNT', count]);
     return readEntries(reply, readGift).found.map(([id, urls]) => ({ id, urls }));
   }
 
   async received(ids: readonly string[], mark: string): Promise<void> {
     assert(ids.every((id) => streamId.test(id)));
     const args = [mark, unusedMsMax, ...ids];
-    await this.#run(scripts.received, [this.#keys.mark, this.#keys.gifts], args);
+    await this.run(scripts.received, [this.keys.mark, this.keys.gifts], args);
   }
 
   async filledBy(): Promise<readonly string[] | null> {
     // In one round trip.
     const [isFilled, agents] = await Promise.all([
       this.#isFilled(),
-      this.#call(['SMEMBERS', this.#keys.filledBy]),
+      this.#call(['SMEMBERS', this.keys.filledBy]),
     ]);
     return isFilled ? null : (agents as string[]);
   }
 
   async addFilled(agent: string): Promise<void> {
-    await this.#run(scripts.addTo, [this.#keys.filledBy], [agent, filledMsMax]);
+    await this.run(scripts.addTo, [this.keys.filledBy], [agent, filledMsMax]);
   }
 
   async #isFilled(): Promise<boolean> {
-    return (await this.#call(['EXISTS', this.#keys.filled])) === 1;
+    return (await this.#call(['EXISTS', this.keys.filled])) === 1;
   }
 
   async setFilled(): Promise<void> {
     this.#touchedAt = null;
     await this.#touch();
-    await this.#call(['SET', this.#keys.filled, '1', 'PX', String(filledMsMax)]);
+    await this.#call(['SET', this.keys.filled, '1', 'PX', String(filledMsMax)]);
   }
 
   async acquire(
@@ -393,7 +386,7 @@ export class RedisPools implements Pools {
       const keys = this.#leaseKeys(part.map(({ host }) => host));
       const delays = part.map(({ delayMs }) => Math.max(0, Math.ceil(delayMs)));
       const args = [network, leaseMs, keyMs, grant, ...delays];
-      const reply = await this.#run(leases.acquire, keys, args);
+      const reply = await this.run(leases.acquire, keys, args);
       for (const [k, wait] of (reply as (number | string)[]).entries()) {
         const { host } = part[k]!;
         grants.push(
@@ -411,11 +404,11 @@ export class RedisPools implements Pools {
         Math.max(0, Math.ceil(delayMs)),
         grant,
       ]);
-      await this.#run(leases.releaseHosts, keys, [network, leaseKeyMsMin, ...releases]);
+      await this.run(leases.releaseHosts, keys, [network, leaseKeyMsMin, ...releases]);
     }
   }
 
-  #run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]) {
+  run(script: scripts.Script, keys: readonly string[], args: readonly (string | number)[]) {
     return this.#repairing(keys, this.link.run(script, keys, args));
   }
 
@@ -444,18 +437,18 @@ export class RedisPools implements Pools {
   async #touch(): Promise<void> {
     const now = monotonicMs();
     if (this.#touchedAt !== null && now - this.#touchedAt < touchMs) return;
-    const { filled, server } = this.#keys;
+    const { filled, server } = this.keys;
     const keys = Array.from({ length: shardsMax }, (_, shard) => this.#shardKeys(shard)).flat();
-    await this.#run(scripts.touch, [filled, server, ...keys], [filledMsMax, unusedMsMax]);
+    await this.run(scripts.touch, [filled, server, ...keys], [filledMsMax, unusedMsMax]);
     this.#touchedAt = now;
   }
 
   #shardKeys(shard: number): [finish: string, task: string] {
-    return [this.#keys.finishUrl(shard), this.#keys.taskUrl(shard)];
+    return [this.keys.finishUrl(shard), this.keys.taskUrl(shard)];
   }
 
   #leaseKeys(hosts: readonly string[]): string[] {
-    return hosts.flatMap((host) => [this.#keys.lease(host), this.#keys.queue(host)]);
+    return hosts.flatMap((host) => [this.keys.lease(host), this.keys.queue(host)]);
   }
 
   /** Keys and arguments of each execution. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Announcement } from '../../../agent/networks/redis/announcement.ts';
 import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
 import { connected, digest, digests, entryOf, frameOf, verdictOf } from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
@@ -122,7 +123,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const asked = async (text: string) =>
       (await connected({ url, crawl, settings: text })).presence();
     assert.equal((await asked(settings(9000))).hasCentre, false, 'it does not run');
-    await berlin.announce(60_000);
+    await new Announcement(berlin, 'a').make(60_000);
     await asked(with2);
     const lease = /berlin runs with dedup.leaseMs 6000, this network with 9000; write the same in/;
     await assert.rejects(asked(settings(9000, 'berlin', 'paris')), lease);

@@ -9,6 +9,7 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
+import { Announcement } from '../../../agent/networks/redis/announcement.ts';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
 import { freePort } from '../../../bench/ports.ts';
 import { TEST_AUTHORITY, TEST_KEY, VALID_CERTIFICATE } from '../fetch/test-certificates.ts';
@@ -217,7 +218,8 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
       const rights = ['~ubiring:*', '+@all', `-${missing}`];
       const server = await RedisProcess.start('--user', 'crawler', 'on', `>${secret}`, ...rights);
       const url = server.url().replace('//', '//crawler@');
-      const { message } = await failureOf((await connected({ url, environment })).announce(5000));
+      const announcement = new Announcement(await connected({ url, environment }), 'a');
+      const { message } = await failureOf(announcement.make(5000));
       assert.match(message, /the ACL of the user lacks a right that docs\/NETWORKS.md lists \("/);
       assert.ok(message.includes(named), message);
     }
