@@ -2,10 +2,12 @@
 // connection to the Redis of each network. Nothing of it is loaded otherwise.
 
 import { hash } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { sharedSettingsOf } from '../../config/fingerprint.ts';
 import type { Incarnation } from '../core/protocol/messages.ts';
+import { isListening } from '../messaging/listener.ts';
 import type { SharedNetworks } from '../networks/client/shared-networks.ts';
 import type { Pools } from '../networks/pools.ts';
 import type { NetworkFailure } from '../networks/redis/network-failure.ts';
@@ -41,10 +43,13 @@ export interface NetworkWiring {
 /**
  * Connects to the Redis of every network. The agent does not start if its own one refuses it, which
  * only a person can change. A Redis that is away is connected to when it is back.
+ *
+ * @param starting - agents that start now, so they cannot be met
  */
 export async function connectNetworks(
   config: Config,
   environment: Readonly<Record<string, string | undefined>>,
+  starting: readonly string[],
 ): Promise<Connected> {
   const { dedup, name } = config;
   if (dedup.mode === 'none' || dedup.network === null) return { ok: true, networks: null };
@@ -56,6 +61,7 @@ export async function connectNetworks(
   const close = () => {
     for (const one of pools.values()) one.close();
   };
+  const home = `${hostname()}:${config.agent.dataDir}`;
   let announcement: InstanceType<typeof Announcement> | null = null;
   // A server that is away forgets the settings by itself.
   const leave = async () => {
@@ -63,14 +69,16 @@ export async function connectNetworks(
     close();
   };
   try {
-    const shared = { crawl: name, timeoutMs, settings: sharedSettingsOf(config), environment };
+    const shared = { crawl: name, timeoutMs, settings: sharedSettingsOf(config) };
     const ready = new Map<string, Promise<void>>();
     for (const [other, url] of Object.entries(dedup.networks)) {
-      const opened = await openPools({ ...shared, network: other, url });
+      const opened = await openPools({ ...shared, network: other, url, home, environment });
       pools.set(other, opened.pools);
       ready.set(other, opened.ready);
     }
-    announcement = new Announcement(pools.get(network)!, randomId());
+    announcement = new Announcement(pools.get(network)!, randomId(), () => {
+      return meetsAny(config, starting);
+    });
     const made = announcement;
     const compare = () => compareOthers(pools, ready, network);
     await compare();
@@ -103,6 +111,15 @@ export async function connectNetworks(
       isConnected: (other) => pools.get(other)?.link.failure === null,
     });
   return { ok: true, networks: { build, close, leave } };
+}
+
+async function meetsAny({ cluster }: Config, starting: readonly string[]): Promise<boolean> {
+  const { agents, contacts } = cluster;
+  const entries = typeof agents === 'number' ? [] : agents;
+  const own = entries.filter(({ id }) => starting.includes(id)).map(({ address }) => address);
+  const all = [...entries.map(({ address }) => address), ...contacts];
+  const others = [...new Set(all)].filter((address) => !own.includes(address));
+  return (await Promise.all(others.map(isListening))).includes(true);
 }
 
 /** @throws a NetworkFailure if another network runs with other settings */

@@ -40,7 +40,7 @@ export async function prepare(config: Config, id: string, log: Logger): Promise<
   const clock = judgeClock(directory, wallMs());
   if (clock.verdict === 'ahead') return { ok: false, code: 4, message: clock.message };
   if (clock.verdict === 'behind') log.warn(clock.message);
-  const connected = await connectNetworks(config, process.env);
+  const connected = await connectNetworks(config, process.env, [id]);
   if (!connected.ok) return { ok: false, code: 5, message: connected.message };
   const { networks } = connected;
   const quarantineAt = backups > 0 && agents.length + contacts.length > 1 ? wallMs() : undefined;

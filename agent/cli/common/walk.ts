@@ -9,10 +9,10 @@ import type { ControlVerb, MemberCard } from '../../core/protocol/messages.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import { cardsOf } from '../../messaging/checks/walk-checks.ts';
 import { directiveOf } from '../../messaging/control-directives.ts';
+import { isListening } from '../../messaging/listener.ts';
 import { AHEAD_MS_MAX } from '../../monitor/start-clock.ts';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { type Asked, askInTurn } from './ask.ts';
-import { isListening } from './listener.ts';
 import { printable, say } from './output.ts';
 
 /** Agents of one step: the answers fit into one message. */

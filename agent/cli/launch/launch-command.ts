@@ -3,6 +3,7 @@
 // crawl without it. Without --restart a dead agent stays dead: the others take over its hosts.
 
 import type { Config } from '../../../config/config.ts';
+import { resolveAgents } from '../../../config/file/ports.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { judgePorts } from '../agent/agent-ports.ts';
 import { type EndKind, statusEveryMs } from '../agent/launch-messages.ts';
@@ -94,9 +95,12 @@ function conflictOf({ fresh, refresh, repair, deleteArchives }: PlanFlags): stri
 }
 
 /** What the agents would exit with, but after `--fresh` has deleted their state. Null: nothing. */
-async function redisRefusal(config: Config): Promise<string | null> {
+async function redisRefusal(config: Config, ids: readonly string[]): Promise<string | null> {
   const { connectNetworks } = await import('../../composition/network-parts.ts');
-  const connected = await connectNetworks(config, caller().env);
+  const resolved = await resolveAgents(config, { allocate: false });
+  const agents = resolved.ok ? resolved.agents : [];
+  const placed = { ...config, cluster: { ...config.cluster, agents } };
+  const connected = await connectNetworks(placed, caller().env, ids);
   if (!connected.ok) return connected.message;
   await connected.networks?.leave();
   return null;
@@ -132,7 +136,7 @@ async function launchLocked(
     return fresh.code;
   }
   // Last, because it announces this network in its Redis, though it leaves nothing there.
-  const unwanted = flags.fresh ? await redisRefusal(loaded) : null;
+  const unwanted = flags.fresh ? await redisRefusal(loaded, start.ids) : null;
   if (unwanted !== null) {
     say(unwanted);
     return 5;

@@ -18,25 +18,32 @@ interface Role {
   readonly token: string;
   readonly leftMs: number;
   readonly settings: string;
+  readonly home: string;
 }
 
 export class Announcement {
   readonly #pools: RedisPools;
-  /** Names this start. */
   readonly #id: string;
+  readonly #meets: () => Promise<boolean>;
   /** The token of a centre that has died, and whose lease has not ended. */
   #dead = '';
   #isMade = false;
 
-  constructor(pools: RedisPools, id: string) {
+  /**
+   * @param id - names this start
+   * @param meets - whether any other agent answers that this one is to form a cluster with
+   */
+  constructor(pools: RedisPools, id: string, meets: () => Promise<boolean>) {
     this.#pools = pools;
     this.#id = id;
+    this.#meets = meets;
   }
 
   /**
    * It needs all rights that scripts need, so a user without them is refused here.
    *
-   * @throws a NetworkFailure if the network runs with other settings
+   * @throws a NetworkFailure if the network runs with other settings, or in another
+   *   cluster
    */
   async make(leaseMs: number): Promise<void> {
     const role = await this.#role();
@@ -56,10 +63,25 @@ export class Announcement {
   }
 
   async #judge(role: Role, leaseMs: number): Promise<void> {
-    if (role.settings === '' || role.settings === this.#pools.settings) return;
+    const { settings } = this.#pools;
+    const isSame = role.settings === '' || role.settings === settings;
+    if (isSame && (await this.#isOurs(role))) return;
     const living = await this.#living(role, leaseOf(role.settings) ?? leaseMs);
-    if (living === null) this.#dead = role.token;
-    else this.#pools.compare(living.settings || null);
+    if (living === null) {
+      this.#dead = role.token;
+      return;
+    }
+    // Only now: an agent that has begun meanwhile is met.
+    if (!(await this.#isOurs(living))) throw this.#pools.link.refusal(otherCluster(living));
+    this.#pools.compare(living.settings || null);
+  }
+
+  /**
+   * A data directory is of one cluster. A cluster of several is one whose agents meet: if nobody
+   * answers, this agent would begin another.
+   */
+  async #isOurs({ home }: Role): Promise<boolean> {
+    return home === this.#pools.home || (await this.#meets());
   }
 
   /** The role once an agent has taken or renewed it; null: the centre has died. */
@@ -77,16 +99,24 @@ export class Announcement {
   }
 
   async #role(): Promise<Role> {
-    const { centre, settings } = this.#pools.keys;
-    const reply = await this.#pools.run(scripts.role, [centre, settings], []);
-    const [token, leftMs, text] = reply as [string, number, string];
-    return { token, leftMs, settings: text };
+    const { centre, settings, home } = this.#pools.keys;
+    const reply = await this.#pools.run(scripts.role, [centre, settings, home], []);
+    const [token, leftMs, text, where] = reply as [string, number, string, string];
+    return { token, leftMs, settings: text, home: where };
   }
 
   #run(script: scripts.Script, ...args: readonly (string | number)[]): Promise<unknown> {
     const { centre, settings, announcers } = this.#pools.keys;
     return this.#pools.run(script, [centre, settings, announcers], args);
   }
+}
+
+function otherCluster({ token, home }: Role): string {
+  const agent = JSON.stringify(token.slice(0, token.lastIndexOf('.')));
+  return (
+    `another cluster runs with this network name: agent ${agent} in ${JSON.stringify(home)} is its ` +
+    "centre; give each cluster a 'dedup.network' of its own, or end the other cluster"
+  );
 }
 
 /** The lease of a network that runs with these settings; null: they do not say it. */

@@ -37,6 +37,8 @@ export class PoolKeys {
   readonly doubted: string;
   readonly filled: string;
   readonly settings: string;
+  /** Where the centre runs: machine and data directory. */
+  readonly home: string;
   /** Those who have announced the settings and may yet be refused. */
   readonly announcers: string;
   readonly filledBy: string;
@@ -63,6 +65,7 @@ export class PoolKeys {
     this.gifts = this.#key('gifts');
     this.doubted = this.#key('doubted');
     this.settings = this.#key('settings');
+    this.home = this.#key('home');
     this.announcers = this.#key('announcers');
     this.filled = this.#key('filled');
     this.filledBy = this.#key('filled_by');

@@ -248,11 +248,12 @@ end
 return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
 );
 
-/** KEYS: centre settings. Returns the token, how long the role lasts at most, and the settings. */
+/** KEYS: centre settings home. Returns the token, how long the role lasts at most, and the others. */
 export const role = script(
   'role',
   `return {
-  redis.call('GET', KEYS[1]) or '', redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[2]) or ''
+  redis.call('GET', KEYS[1]) or '', redis.call('PTTL', KEYS[1]),
+  redis.call('GET', KEYS[2]) or '', redis.call('GET', KEYS[3]) or ''
 }`,
 );
 
@@ -289,8 +290,9 @@ return redis.call('DEL', KEYS[2])`,
 );
 
 /**
- * KEYS: centre settings. ARGV: token leaseMs settings. A clock that was set back does not prolong
- * the role, and no other program can give one without end. The settings are told while there is a centre.
+ * KEYS: centre settings home. ARGV: token leaseMs settings home. A clock that was set back does not
+ * prolong the role, and no other program can give one without end. Settings and home are told while
+ * there is a centre.
  */
 export const lead = script(
   'lead',
@@ -304,13 +306,14 @@ if holder and holder ~= ARGV[1] then
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 redis.call('SET', KEYS[2], ARGV[3], 'PX', 2 * ARGV[2])
+redis.call('SET', KEYS[3], ARGV[4], 'PX', 2 * ARGV[2])
 return 1`,
 );
 
-/** KEYS: centre settings. ARGV: token. */
+/** KEYS: centre settings home. ARGV: token. */
 export const resign = script(
   'resign',
-  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1], KEYS[2]) end
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', unpack(KEYS)) end
 return 1`,
 );
 

@@ -47,6 +47,8 @@ export interface PoolsOptions {
   readonly timeoutMs: number;
   /** What all networks must agree on, as JSON; '' if nothing is compared. */
   readonly settings?: string;
+  /** Where this agent runs, for those who ask where the centre runs. */
+  readonly home?: string;
   /** Where the password is. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** How often the settings of the server are looked at again. */
@@ -82,7 +84,7 @@ const streamId = /^\d{1,20}-\d{1,20}$/;
 export async function openPools(
   options: PoolsOptions,
 ): Promise<{ readonly pools: RedisPools; readonly ready: Promise<void> }> {
-  const { crawl, network, timeoutMs, environment, settings = '' } = options;
+  const { crawl, network, timeoutMs, environment, settings = '', home = '' } = options;
   const url = parseRedisUrl(options.url);
   assert(url !== null && !url.hasPassword, `network ${network}: not a Redis URL`);
   const { host, port, tls, user, database, sentinels } = url;
@@ -109,7 +111,7 @@ export async function openPools(
   const ready = link.connect();
   // The caller may decide not to wait.
   ready.catch(() => {});
-  return { pools: new RedisPools(link, crawl, network, settings), ready };
+  return { pools: new RedisPools(link, crawl, network, settings, home), ready };
 }
 
 function enterArguments(keys: PoolKeys, run: string): readonly string[] {
@@ -123,10 +125,12 @@ export class RedisPools implements Pools {
   readonly #network: string;
   /** What all networks must agree on; '' if nothing is compared. */
   readonly settings: string;
+  readonly home: string;
   #last: { readonly run: string; readonly keys: PoolKeys } | null = null;
   #touchedAt: number | null = null;
 
-  constructor(link: RedisLink, crawl: string, network: string, settings = '') {
+  constructor(link: RedisLink, crawl: string, network: string, settings = '', home = '') {
+    this.home = home;
     this.settings = settings;
     this.link = link;
     this.#crawl = crawl;
@@ -298,13 +302,14 @@ export class RedisPools implements Pools {
 
   async lead(token: string, leaseMs: number): Promise<boolean> {
     await this.#touch();
-    const { centre, settings } = this.keys;
-    const args = [token, leaseMs, this.settings];
-    return (await this.run(scripts.lead, [centre, settings], args)) === 1;
+    const { centre, settings, home } = this.keys;
+    const args = [token, leaseMs, this.settings, this.home];
+    return (await this.run(scripts.lead, [centre, settings, home], args)) === 1;
   }
 
   async resign(token: string): Promise<void> {
-    await this.run(scripts.resign, [this.keys.centre, this.keys.settings], [token]);
+    const { centre, settings, home } = this.keys;
+    await this.run(scripts.resign, [centre, settings, home], [token]);
   }
 
   async presence() {

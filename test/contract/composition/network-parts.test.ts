@@ -1,11 +1,14 @@
 // Starts of networks in a real Redis: which are refused, and what they leave there.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { after, describe, type TestContext, test } from 'node:test';
 import { connectNetworks } from '../../../agent/composition/network-parts.ts';
+import { freePorts } from '../../../bench/ports.ts';
 import type { Config } from '../../../config/config.ts';
 import { loadConfig } from '../../../config/file/load.ts';
 import { sharedSettingsOf } from '../../../config/fingerprint.ts';
@@ -14,6 +17,8 @@ import { RedisProcess, withoutRedis } from '../networks/redis-process.ts';
 
 const directory = fs.mkdtempSync(join(os.tmpdir(), 'ubiring-networks-'));
 const redis = withoutRedis ? null! : await RedisProcess.start();
+/** Nothing listens there. */
+const ports = await freePorts(2);
 let crawls = 0;
 
 after(() => fs.rmSync(directory, { recursive: true, force: true }));
@@ -21,20 +26,24 @@ after(() => fs.rmSync(directory, { recursive: true, force: true }));
 interface Choice {
   readonly network?: string;
   readonly leaseMs?: number;
+  readonly dataDir?: string;
 }
 
 /** Configs of one crawl that no other test uses. */
 function crawl(): (choice?: Choice) => Config {
   const name = `crawl-${++crawls}`;
-  return ({ network = 'paris', leaseMs = 2000 } = {}) => {
+  return ({ network = 'paris', leaseMs = 2000, dataDir = network } = {}) => {
     const url = redis.url();
     const dedup = { mode: 'redis', network, networks: { berlin: url, paris: url }, leaseMs };
     const file = join(directory, 'config.json');
     const seeds = ['http://127.0.0.1:1/'];
-    const agent = { dataDir: network };
+    const agent = { dataDir };
+    const cluster = {
+      agents: ['a1', 'a2'].map((id, i) => ({ id, listen: `tcp://127.0.0.1:${ports[i]}` })),
+    };
     fs.writeFileSync(
       file,
-      JSON.stringify({ name, seeds, agent, dedup: { ...dedup, timeoutMs: 300 } }),
+      JSON.stringify({ name, seeds, agent, cluster, dedup: { ...dedup, timeoutMs: 300 } }),
     );
     const loaded = loadConfig(file, { cwd: directory });
     assert.ok(loaded.ok);
@@ -44,7 +53,7 @@ function crawl(): (choice?: Choice) => Config {
 
 /** The agent has started; its connection is closed at the end. */
 async function started(config: Config) {
-  const begun = await connectNetworks(config, {});
+  const begun = await connectNetworks(config, {}, ['a1']);
   assert.ok(begun.ok && begun.networks, JSON.stringify(begun));
   const { networks } = begun;
   after(() => networks.close());
@@ -52,7 +61,8 @@ async function started(config: Config) {
 }
 
 async function refusal(config: Config): Promise<string> {
-  const begun = await connectNetworks(config, {});
+  const begun = await connectNetworks(config, {}, ['a1']);
+  if (begun.ok) begun.networks?.close();
   assert.ok(!begun.ok);
   return begun.message;
 }
@@ -62,13 +72,23 @@ function poolsOf(config: Config) {
   const { name, dedup } = config;
   const settings = sharedSettingsOf(config);
   const network = dedup.network!;
-  return connected({ url: redis.url(), crawl: name, network, settings });
+  const home = `${os.hostname()}:${config.agent.dataDir}`;
+  return connected({ url: redis.url(), crawl: name, network, settings, home });
 }
 
 /** What the network of the config runs with, according to its Redis. */
 async function told(config: Config): Promise<unknown> {
   const { link, keys } = await poolsOf(config);
   return link.call(['GET', keys.settings]);
+}
+
+/** A centre that renews its role until the test ends. */
+async function leading(t: TestContext, config: Config): Promise<void> {
+  const pools = await poolsOf(config);
+  const lead = () => pools.lead('a1.1', config.dedup.leaseMs);
+  await lead();
+  const renewal = setInterval(() => void lead(), 300);
+  t.after(() => clearInterval(renewal));
 }
 
 describe('a start of a network', { skip: withoutRedis }, () => {
@@ -83,17 +103,11 @@ describe('a start of a network', { skip: withoutRedis }, () => {
     await started(berlin);
   });
 
-  test('that its own network refuses leaves the settings of that', async () => {
+  test('that its own network refuses leaves the settings of that', async (t) => {
     const of = crawl();
-    const pools = await poolsOf(of());
-    await pools.lead('a1.1', 2000);
+    await leading(t, of());
     const wrong = of({ leaseMs: 9000 });
-    const renewal = setInterval(() => void pools.lead('a1.1', 2000), 300);
-    try {
-      assert.match(await refusal(wrong), /paris runs with dedup\.leaseMs 2000, this network with/);
-    } finally {
-      clearInterval(renewal);
-    }
+    assert.match(await refusal(wrong), /paris runs with dedup\.leaseMs 2000, this network with/);
     assert.equal(await told(of()), sharedSettingsOf(of()));
     await started(of({ network: 'berlin' }));
   });
@@ -118,5 +132,41 @@ describe('a start of a network', { skip: withoutRedis }, () => {
     await (await poolsOf(config)).lead('a1.1', 2000);
     await third.leave();
     assert.equal(await told(config), sharedSettingsOf(config), 'there is a centre');
+  });
+
+  test('is refused while another cluster has its name', async (t) => {
+    const of = crawl();
+    await leading(t, of({ dataDir: 'other' }));
+    const said = await refusal(of());
+    assert.match(
+      said,
+      /^network paris: Redis at .*: another cluster runs with this network name: /,
+    );
+    assert.match(
+      said,
+      /agent "a1" in ".*other" is its centre; give each cluster a 'dedup.network'/,
+    );
+    assert.equal(await told(of()), sharedSettingsOf(of()));
+  });
+
+  test('is not refused in the data directory of the centre', async (t) => {
+    const config = crawl()();
+    await leading(t, config);
+    await started(config);
+  });
+
+  test('is not refused while another agent of its config answers', async (t) => {
+    const of = crawl();
+    await leading(t, of({ dataDir: 'other' }));
+    const a2 = net.createServer().listen(ports[1], '127.0.0.1');
+    t.after(() => a2.close());
+    await once(a2, 'listening');
+    await started(of());
+  });
+
+  test('is not refused by a centre that has died elsewhere', async () => {
+    const of = crawl();
+    await (await poolsOf(of({ dataDir: 'other' }))).lead('a1.1', 2000);
+    await started(of());
   });
 });

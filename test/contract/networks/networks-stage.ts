@@ -52,6 +52,7 @@ export interface PoolsChoice {
   readonly network?: string;
   readonly crawl?: string;
   readonly settings?: string;
+  readonly home?: string;
   readonly timeoutMs?: number;
   readonly recheckMs?: number;
   readonly environment?: Readonly<Record<string, string>>;

@@ -123,7 +123,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const asked = async (text: string) =>
       (await connected({ url, crawl, settings: text })).presence();
     assert.equal((await asked(settings(9000))).hasCentre, false, 'it does not run');
-    await new Announcement(berlin, 'a').make(60_000);
+    await new Announcement(berlin, 'a', async () => true).make(60_000);
     await asked(with2);
     const lease = /berlin runs with dedup.leaseMs 6000, this network with 9000; write the same in/;
     await assert.rejects(asked(settings(9000, 'berlin', 'paris')), lease);
@@ -428,6 +428,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
         'berlin}:dist_reduce_pool',
         'berlin}:doubted',
         'berlin}:filled',
+        'berlin}:home',
         'berlin}:inbox',
         'berlin}:settings',
         'berlin}:lease:h',

@@ -218,7 +218,11 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
       const rights = ['~ubiring:*', '+@all', `-${missing}`];
       const server = await RedisProcess.start('--user', 'crawler', 'on', `>${secret}`, ...rights);
       const url = server.url().replace('//', '//crawler@');
-      const announcement = new Announcement(await connected({ url, environment }), 'a');
+      const announcement = new Announcement(
+        await connected({ url, environment }),
+        'a',
+        async () => true,
+      );
       const { message } = await failureOf(announcement.make(5000));
       assert.match(message, /the ACL of the user lacks a right that docs\/NETWORKS.md lists \("/);
       assert.ok(message.includes(named), message);

@@ -2,7 +2,7 @@
 // refused, so a question to an agent that does not run costs the whole time limit of its answer.
 
 import net from 'node:net';
-import { parseEndpoint } from '../../../config/values/agent-endpoint.ts';
+import { parseEndpoint } from '../../config/values/agent-endpoint.ts';
 
 /** Milliseconds: a machine that is reachable accepts or refuses a connection at once. */
 const connectMsMax = 1000;
