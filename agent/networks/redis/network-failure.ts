@@ -35,12 +35,13 @@ export class NetworkFailure extends Error {
 /** The cause if a key has another type than the command needs, or a stream has no next id. */
 export const wrongType = 'a key of the crawl was written by another program, and is deleted';
 
+const wrongPassword = 'the password or the user is wrong';
 const lacksRight = 'the ACL of the user lacks a right that docs/NETWORKS.md lists';
 
 /** What an error reply of Redis begins with, and what it means. */
 const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cause: string])[] = [
-  ['WRONGPASS', 'refused', 'the password or the user is wrong'],
-  ['ERR invalid password', 'refused', 'the password or the user is wrong'],
+  ['WRONGPASS', 'refused', wrongPassword],
+  ['ERR invalid password', 'refused', wrongPassword],
   ['ERR AUTH', 'refused', 'it has no password, but one was given'],
   ['ERR Client sent AUTH', 'refused', 'it has no password, but one was given'],
   ['NOAUTH', 'refused', 'it requires a password'],
@@ -69,14 +70,24 @@ const shownLengthMax = 200;
 /** Error replies that name the command or the key. */
 const tellingReplies = ['NOPERM', 'ERR The user executing the script', 'ERR unknown command'];
 
-/** @param variable - the environment variable of the password, for the remedy */
-export function failureOfReply(place: RedisPlace, text: string, variable: string): NetworkFailure {
+/**
+ * @param variable - the environment variable of the password, for the remedy
+ * @param isSet - whether a password was given
+ */
+export function failureOfReply(
+  place: RedisPlace,
+  text: string,
+  variable: string,
+  isSet: boolean,
+): NetworkFailure {
   const known = replies.find(([prefix]) => text.startsWith(prefix));
   // The arguments, which Redis repeats for an unknown command, may be those of AUTH.
   const told = shown(text.split(/,? with args\b/, 1)[0]!);
   if (known === undefined) return new NetworkFailure(place, 'failed', `answered ${told}`);
-  const [prefix, code, cause] = known;
-  const isSecret = cause.includes('password');
+  const [prefix, code, meaning] = known;
+  const isMissing = !isSet && meaning === wrongPassword;
+  const cause = isMissing ? `${variable} is not set, or the user is wrong` : meaning;
+  const isSecret = meaning.includes('password');
   const remedy = isSecret ? `; set ${variable} or ${variable}_FILE` : '';
   const reply = tellingReplies.includes(prefix) ? told : prefix;
   return new NetworkFailure(place, code, `${cause}${remedy} (${reply})`);

@@ -386,7 +386,7 @@ export class RedisLink {
     const { passwordVariable, password } = this.#options;
     if (this.#isReply(error)) {
       const text = password ? error.message.replaceAll(password, '***') : error.message;
-      return failureOfReply(this.#place, text, passwordVariable);
+      return failureOfReply(this.#place, text, passwordVariable, password !== null);
     }
     return failureOfConnection(this.#place, error, this.#scheme, phase);
   }

@@ -147,6 +147,10 @@ describe('Redis servers that are refused', { skip: withoutRedis }, async () => {
       await refusal({ url, environment: wrong }),
       /the password or the user is wrong; set/,
     );
+    assert.match(
+      await refusal({ url: url.replace('//', '//crawler@') }),
+      /: DEDUP_PASSWORD_BERLIN is not set, or the user is wrong; set DEDUP_PASSWORD_BERLIN or DEDUP/,
+    );
     const pools = await connected({ url, environment });
     assert.equal((await pools.presence()).hasCentre, false);
   });
