@@ -325,7 +325,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],
   ['query-runs.ts: narrow it to some hosts', 'a query of 20 s'],
   ['site.ts: ubiring status shows the cluster', 'an agent of another crawl at an endpoint'],
-  ['run npm install @redis/client@6', 'a package registry'],
+  ['run npm install … @redis/client@6', 'a package registry'],
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['remote-agents.ts: serves no API there; set', 'two machines'],
   ['remote-agents.ts: …: it does not answer, and its rows may be missing; look', 'two machines'],

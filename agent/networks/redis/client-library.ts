@@ -1,6 +1,9 @@
 // Loads the client library, @redis/client. It is an optional dependency that only networks need, so
 // it is loaded when the first pools are opened. RedisLink uses the few members that are named here.
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** A connection to a server. */
 export interface RedisConnection {
   connect(): Promise<unknown>;
@@ -18,9 +21,13 @@ export interface ClientLibrary {
   ) => Error;
 }
 
-/** @throws an Error with the command that installs the library */
+/**
+ * @param from - this file, as it is installed
+ * @throws an Error with the command that installs the library
+ */
 export async function loadClientLibrary(
   load: () => Promise<unknown> = () => import('@redis/client'),
+  from = import.meta.filename,
 ): Promise<ClientLibrary> {
   try {
     return (await load()) as ClientLibrary;
@@ -29,7 +36,21 @@ export async function loadClientLibrary(
     if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
     const message =
       'dedup.mode: redis needs the package @redis/client, which is not installed; ' +
-      'run npm install @redis/client@6';
+      `run npm install ${placeOf(from)} @redis/client@6`;
     throw new Error(message, { cause: error });
   }
+}
+
+/** The options of npm by which the package is installed where this program finds it. */
+function placeOf(from: string): string {
+  const [root] = from.split(/[\\/]node_modules[\\/]ubiring[\\/]/, 1) as [string];
+  // A checkout: this file is in agent/networks/redis/, of the sources or below dist/.
+  const checkout = from.split(/[\\/](?:dist[\\/])?agent[\\/]networks[\\/]/, 1)[0]!;
+  if (root === from) return at(checkout);
+  // The directory of global packages belongs to no project.
+  return existsSync(join(root, 'package.json')) ? at(root) : '-g';
+}
+
+function at(directory: string): string {
+  return ['--prefix', directory.includes(' ') ? `"${directory}"` : directory].join(' ');
 }
