@@ -31,8 +31,8 @@ interface SharedProgress {
   readonly network: string;
   /** The crawl of this network is complete, and waits for these. */
   readonly awaited: readonly string[];
-  /** Their Redis does not answer. */
-  readonly lost: readonly string[];
+  /** By network, why its Redis cannot be used: the message of the failure. */
+  readonly lost: ReadonlyMap<string, string>;
 }
 
 export interface Reported {
@@ -77,7 +77,7 @@ export class ProgressMeter {
     const eta = this.#eta(now, queued, alive);
     const shared = sharedOf(living);
     // Without work of its own, the end depends on the other networks.
-    const isHeldUp = shared !== null && (queued === 0 || shared.lost.length > 0);
+    const isHeldUp = shared !== null && (queued === 0 || shared.lost.size > 0);
     return {
       alive,
       total: agents.length,
@@ -131,8 +131,9 @@ function sharedOf(living: readonly AgentStatus[]): SharedProgress | null {
   const [first] = all;
   if (first === undefined) return null;
   const awaited = all.flatMap((one) => one.awaited ?? []);
-  const lost = all.flatMap(({ failures }) => failures.map(({ network }) => network));
-  return { network: first.network, awaited: sorted(awaited), lost: sorted(lost) };
+  const failures = all.flatMap((one) => one.failures);
+  const lost = new Map(failures.map(({ network, message }) => [network, message]));
+  return { network: first.network, awaited: sorted(awaited), lost };
 }
 
 function sorted(names: readonly string[]): string[] {

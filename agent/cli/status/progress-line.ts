@@ -2,11 +2,12 @@
 
 import { count, cut, durationText, printable } from '../common/output.ts';
 import type { Progress } from './crawl-progress.ts';
+import { failureParts } from './status-networks.ts';
 
 /** The problem that the line of a paused crawl has said already. */
 export const PAUSED = 'the crawl is paused';
 
-/** Characters of the reason why hosts wait for robots.txt, so that the line stays short. */
+/** Characters of the reason why hosts or networks wait, so that the line stays short. */
 const reasonLengthMax = 60;
 
 /** @param problems - follow on the same line */
@@ -27,11 +28,17 @@ export function progressLine(progress: Progress, problems: readonly string[] = [
 
 /** Why the networks that share the crawl hold it up. */
 export function heldUpBy({ shared }: Progress): string[] {
-  const { awaited = [], lost = [] } = shared ?? {};
+  const { awaited = [], lost = new Map<string, string>() } = shared ?? {};
   return [
     ...(awaited.length > 0 ? [`complete, waits for ${awaited.join(', ')}`] : []),
-    ...(lost.length > 0 ? [`no answer from the Redis of ${lost.join(', ')}`] : []),
+    ...[...lost].map(([network, message]) => `Redis of ${network}: ${causeIn(message)}`),
   ];
+}
+
+/** Without network and server, which `status` shows, and without the remedy. */
+function causeIn(message: string): string {
+  const cause = failureParts(message).text.replace(/^network [^ ]+: (Redis at [^ ]+: )?/, '');
+  return cut(cause, reasonLengthMax);
 }
 
 /** Shows the reason of one host; if DNS or the network fails, all hosts have the same reason. */

@@ -100,6 +100,6 @@ test('progress: names the networks that are awaited, and gives no estimate then'
   assert.equal(at(31, 1, {}, { failures: [failure] }).etaMs, null, 'a Redis is lost');
   const { etaMs, shared } = at(32, 0, { awaited: ['rome', 'paris'] }, { awaited: ['paris'] });
   assert.equal(etaMs, null);
-  assert.deepEqual(shared, { network: 'berlin', awaited: ['paris', 'rome'], lost: [] });
+  assert.deepEqual(shared, { network: 'berlin', awaited: ['paris', 'rome'], lost: new Map() });
   assert.equal('shared' in meter.at(33 * 500, [alive({})]), false);
 });

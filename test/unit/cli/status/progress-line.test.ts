@@ -53,11 +53,20 @@ test('progress line: says why hosts wait for robots.txt, for example without DNS
 });
 
 test('progress line: names the network, and the networks that hold it up', () => {
-  const failure = { network: 'rome', message: 'network rome: ECONNREFUSED', forMs: 1, quietMs: 1 };
-  const networks = networksStatus({ awaited: ['paris', 'rome'], failures: [failure] });
+  const lineWith = (message: string) => {
+    const failure = { network: 'rome', message, forMs: 1, quietMs: 1 };
+    const networks = networksStatus({ awaited: ['paris', 'rome'], failures: [failure] });
+    return lineOf({ hosts: 3, pages: 7, networks });
+  };
   assert.equal(
-    lineOf({ hosts: 3, pages: 7, networks }),
+    lineWith('network rome: Redis at [::1]:6379: ECONNREFUSED'),
     'network berlin, agents 1/1, hosts 3, pages 7 (0.0/s), queue 0, ' +
-      'complete, waits for paris, rome, no answer from the Redis of rome',
+      'complete, waits for paris, rome, Redis of rome: ECONNREFUSED',
+  );
+  const differs = 'rome runs with dedup.leaseMs 12000, this network with 5000';
+  assert.ok(
+    lineWith(`network rome: Redis at h:1: ${differs}; write the same`).endsWith(
+      `, Redis of rome: ${differs}`,
+    ),
   );
 });
