@@ -85,7 +85,10 @@ const networks = having({
   leases: having(named('held', 'waiting')),
   awaited: absentOr(list(id, NETWORKS_MAX)),
   absent: absentOr(list(having({ network: id, forMs: duration }), NETWORKS_MAX)),
-  failures: list(having({ network: id, message: reason, forMs: duration }), NETWORKS_MAX),
+  failures: list(
+    having({ network: id, message: reason, forMs: duration, quietMs: duration }),
+    NETWORKS_MAX,
+  ),
 });
 
 const traps = having({ slowed: integer, stopped: integer, host: reason });

@@ -73,10 +73,12 @@ function failureLines(shared: readonly Shared[]): string[] {
       (a, b) => b.forMs - a.forMs,
     ) as [(typeof all)[0]];
     const ids = failures.map(({ id }) => id).join(', ');
+    const quietMs = Math.min(...failures.map((failure) => failure.quietMs));
+    const last = quietMs < 1000 ? '' : `, last ${durationText(quietMs)} ago`;
     const { text, remedy } = failureParts(message);
     const meanwhile = MEANWHILE[onTimeout ?? 'proceed'][network === own ? 'own' : 'other'];
     return [
-      `${text} (for ${durationText(forMs)}: ${ids})`,
+      `${text} (for ${durationText(forMs)}${last}: ${ids})`,
       `  meanwhile: ${meanwhile}`,
       `  remedy: ${remedy}`,
     ].map(printable);

@@ -61,6 +61,18 @@ test('status: a Redis that does not answer is named once, with the longest failu
   ]);
 });
 
+test('status: a Redis that may be back shows how long ago its last error was', () => {
+  const linesOf = (...quietMs: readonly number[]) => {
+    const agents = quietMs.map((ms, i) => {
+      const failures = [{ ...failed('paris', 9000), quietMs: ms }];
+      return { id: `a${i + 1}`, networks: networksStatus({ failures }) };
+    });
+    return networksText(agents)!;
+  };
+  assert.match(linesOf(4000, 6000), /ECONNREFUSED \(for 9 s, last 4 s ago: a1, a2\)\n/);
+  assert.match(linesOf(4000, 10), /ECONNREFUSED \(for 9 s: a1, a2\)\n/);
+});
+
 test('status: an agent without its own Redis says so, what it does meanwhile, and the remedy', () => {
   const reporter = { unreported: 0, isFilling: true, errors: 9 };
   const full = { ...failed('berlin', 5000), message: 'network berlin: full; raise maxmemory' };
