@@ -56,6 +56,7 @@ export class Reporter {
   #reports: Report[] = [];
   #storeHasMore = true;
   #oldestAtMs = 0;
+  #isHurried = false;
   readonly #confirmed: Report[] = [];
   /** Where the filling goes on; undefined: it is not running. */
   #fillFrom: string | null | undefined = undefined;
@@ -102,10 +103,19 @@ export class Reporter {
     this.#loop.pump(now);
   }
 
+  /** From now on, reports wait for no others. */
+  hurry(): void {
+    this.#isHurried = true;
+  }
+
   /** Redis has confirmed every report. */
-  get isQuiet(): boolean {
+  get hasTold(): boolean {
     const waiting = this.#reports.length + this.#inHand + this.#confirmed.length;
-    return waiting === 0 && !this.#storeHasMore && !this.isFilling;
+    return waiting === 0 && !this.#storeHasMore;
+  }
+
+  get isQuiet(): boolean {
+    return this.hasTold && !this.isFilling;
   }
 
   get isFilling(): boolean {
@@ -129,6 +139,7 @@ export class Reporter {
   }
 
   get #lingerMs(): number {
+    if (this.#isHurried) return 0;
     return this.#p.store.isIdle() ? LINGER_IDLE_MS : LINGER_MS;
   }
 

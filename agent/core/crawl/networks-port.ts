@@ -123,6 +123,11 @@ export interface Networks extends SharedHosts {
   readonly isQuiet: boolean;
   /** Called in each turn while the cluster is complete: whether no network can give it work. */
   mayEnd(): boolean;
+  /**
+   * Called in each turn while the agent is about to end: reports what has ended here, and releases its
+   * hosts. Whether Redis has confirmed all of it.
+   */
+  tellAll(): boolean;
   /** The networks whose Redis does not answer this agent now. */
   failures(now: Instant): readonly RedisFailure[];
   /** For a host that waits for other networks. */

@@ -26,6 +26,8 @@ import type { Completion } from './completion.ts';
 const LEAVE_MS_MAX = 30_000;
 /** Milliseconds for which open requests may finish during a stop before they are aborted. */
 const STOP_GRACE_MS = 3_000;
+/** Milliseconds for which the Redis of the network may take what it has not been told. */
+const TELL_MS_MAX = 6_000;
 
 type Complete = Extract<Message, { type: 'COMPLETE' }>;
 
@@ -56,7 +58,7 @@ interface ShutdownParts {
   readonly isIdle: () => boolean;
   readonly aborts: Pick<Aborts, 'abort'>;
   /** Other networks that crawl the same URLs; absent: there are none. */
-  readonly networks: Pick<Networks, 'mayEnd'> | undefined;
+  readonly networks: Pick<Networks, 'mayEnd' | 'tellAll'> | undefined;
 }
 
 export class Shutdown implements Part {
@@ -223,6 +225,7 @@ export class Shutdown implements Part {
     const hasSuccessors = view.hasOwners;
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (hasSuccessors && !isLate && (!given || visits.openCount() > 0)) return;
+    if (!this.#hasTold(since, now)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
     const tookMs = Math.round(now.mono - since);
     events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });
@@ -233,9 +236,18 @@ export class Shutdown implements Part {
   #tryStop(since: number, now: Instant): void {
     const { visits, aborts } = this.#p;
     const reason = 'stopped; start the agents again to continue';
-    if (visits.openCount() === 0) return this.end(11, reason);
+    if (visits.openCount() === 0) {
+      if (this.#hasTold(since, now)) this.end(11, reason);
+      return;
+    }
     if (now.mono - since < STOP_GRACE_MS) return;
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
+  }
+
+  /** Otherwise other networks wait for this one, and then fetch what it has finished. */
+  #hasTold(since: number, now: Instant): boolean {
+    const { networks } = this.#p;
+    return networks === undefined || networks.tellAll() || now.mono - since >= TELL_MS_MAX;
   }
 
   end(code: EndCode, reason: string, how: Pick<End, 'left'> = {}): void {

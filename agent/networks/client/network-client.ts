@@ -116,6 +116,12 @@ export class NetworkClient {
     return this.#rest.mayEnd();
   }
 
+  /** This agent is about to end. Whether Redis has confirmed every report and release. */
+  tellAll(): boolean {
+    this.#reporter.hurry();
+    return this.#reporter.hasTold && this.#leases.isQuiet;
+  }
+
   get isCentre(): boolean {
     return this.#centre.isLeading;
   }

@@ -178,6 +178,12 @@ export class SharedNetworks implements Networks {
     return this.#client.mayEnd();
   }
 
+  tellAll(): boolean {
+    for (const host of this.#entered.keys()) this.#client.leaveHost(host, this.#now);
+    this.#entered.clear();
+    return this.#client.tellAll();
+  }
+
   get isQuiet(): boolean {
     return this.#client.isQuiet;
   }

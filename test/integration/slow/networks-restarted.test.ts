@@ -7,13 +7,14 @@ import fs from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
+import Database from 'better-sqlite3';
 import type { NetworksAudit } from '../../../agent/cli/audit/audit-networks.ts';
 import { DelayingProxy } from '../../contract/networks/delaying-proxy.ts';
 import { connected } from '../../contract/networks/networks-stage.ts';
 import { RedisCluster } from '../../contract/networks/redis-cluster.ts';
 import { RedisProcess, withoutRedis } from '../../contract/networks/redis-process.ts';
 import { startSentinel, untilKnown } from '../../contract/networks/redis-sentinel.ts';
-import { start, until } from '../cli-process.ts';
+import { type Running, start, until } from '../cli-process.ts';
 import { assertCode, type Crawl, crawlOf } from '../cluster-stage.ts';
 
 /** With `wait`, only pages in batches that were open during the failure may be fetched again. */
@@ -25,7 +26,7 @@ async function crawlBoth(
   t: TestContext,
   second: number,
   url: string,
-  fail: (crawl: Crawl, name: string) => Promise<void>,
+  fail: (crawl: Crawl, name: string, files: string[], launches: Running[]) => Promise<void>,
 ): Promise<void> {
   const networks = { berlin: url, paris: url };
   const crawl = await crawlOf(t, second, 1);
@@ -42,7 +43,7 @@ async function crawlBoth(
   });
   const launches = files.map((file) => start(['launch', file]));
   await crawl.served(40);
-  await fail(crawl, String(config.name));
+  await fail(crawl, String(config.name), files, launches);
   for (const { ended } of launches) assertCode(await ended, 0);
   const audited = await start(['audit', ...files, '--json']).ended;
   assertCode(audited, 0);
@@ -66,6 +67,30 @@ for (const [i, kind] of kinds.entries()) {
     });
   });
 }
+
+test('a network that is stopped has reported what it has fetched', {
+  skip: withoutRedis,
+}, async (t) => {
+  const redis = await RedisProcess.start();
+  await crawlBoth(t, 122, redis.url(), async (crawl, _, files, launches) => {
+    const count = (k: number, table: string) => {
+      const state = join(crawl.scratch.directory, ['berlin', 'paris'][k]!, 'a1', 'state.sqlite');
+      if (!fs.existsSync(state)) return 0;
+      const db = new Database(state, { readonly: true });
+      const rows = db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get()!;
+      db.close();
+      return rows;
+    };
+    // Both have the same seed, so one of them may get no page.
+    const busy = () => [0, 1].find((k) => count(k, 'pages') > 5);
+    await until('a network has fetched pages', () => busy() !== undefined);
+    const k = busy()!;
+    assertCode(await start(['stop', files[k]!]).ended, 0);
+    assertCode(await launches[k]!.ended, 11);
+    assert.equal(count(k, 'unreported'), 0);
+    launches[k] = start(['launch', files[k]!]);
+  });
+});
 
 test('a replica takes the place of Redis', { skip: withoutRedis }, async (t) => {
   const primary = await RedisProcess.start('--repl-diskless-sync-delay', '0');

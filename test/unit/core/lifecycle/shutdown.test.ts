@@ -53,3 +53,20 @@ it('end: the crawl continues if a member gets work meanwhile', () => {
   pump(5 * SUSPECT_MS);
   assert.equal(shutdown.state, 'complete');
 });
+
+it('stop: it waits until Redis knows what has ended here, and for no longer than six seconds', () => {
+  for (const toldAt of [1000, Infinity]) {
+    let mono = 0;
+    const effects = new Effects();
+    const parts = {
+      effects,
+      completion: { members: [] },
+      visits: { openCount: () => 0 },
+      networks: { tellAll: () => mono >= toldAt },
+    };
+    const shutdown = new Shutdown(parts as unknown as ConstructorParameters<typeof Shutdown>[0]);
+    shutdown.stop({ mono, wall: mono });
+    for (; shutdown.state !== 'ended'; mono += 500) shutdown.pump({ mono, wall: mono });
+    assert.equal(mono - 500, Math.min(toldAt, 6000));
+  }
+});
