@@ -58,7 +58,9 @@ export async function connectNetworks(
   const { SharedNetworks } = await import('../networks/client/shared-networks.ts');
   const { network, timeoutMs, onTimeout, batch, leaseMs } = dedup;
   const pools = new Map<string, Awaited<ReturnType<typeof openPools>>['pools']>();
+  let isClosed = false;
   const close = () => {
+    isClosed = true;
     for (const one of pools.values()) one.close();
   };
   const home = `${hostname()}:${config.agent.dataDir}`;
@@ -100,6 +102,8 @@ export async function connectNetworks(
     new SharedNetworks({
       ...{ settings, agent, token: `${agent}.${inc}`, pools, store: store.networks!, ...more },
       onError: (error) => {
+        // Calls without an answer fail when their connection is closed.
+        if (isClosed) return;
         if (error instanceof Error && 'network' in error) log.warn(error.message);
         else log.warn({ err: error }, 'sharing the crawl with other networks failed');
       },

@@ -318,6 +318,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
   ['command-run.ts: try again in some seconds', 'commands that take long'],
+  ['network-failure.ts: it cannot save its file; free space on its disk', 'a full disk of Redis'],
   ['list-process.ts: try again in some seconds', 'lists that take long'],
   ['…/hosts lists the hosts; if it moves, try again', 'the moment of a handover'],
   ['command-run.ts: run "ubiring …" on the machine of the agent', 'an unexpected failure'],

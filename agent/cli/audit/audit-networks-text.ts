@@ -8,6 +8,8 @@ const examplesShownMax = 5;
 /** Why several networks fetch a URL, which is no error. */
 const unanswered = ', which is no error: a network or its Redis had not answered';
 
+const unfollowed = 'links that only another one follows may be missing';
+
 export function networksText({ ok, networks, all }: NetworksAudit): string {
   const { known, done, queued, skipped, failed, outside, missing } = all;
   const each = Object.entries(networks).map(([name, audit]) => {
@@ -15,7 +17,7 @@ export function networksText({ ok, networks, all }: NetworksAudit): string {
   });
   const by = Object.entries(all.fetchedBy).map(([name, urls]) => `${name} ${count(urls)}`);
   const left = Object.entries(all.leftOutside).map(([name, urls]) => `${name} ${count(urls)}`);
-  const { absent, differing } = all;
+  const { absent, differing, unlike } = all;
   const which = absent.length > 0 ? 'these networks' : 'all networks';
   const lost = all.lost.count > 0 ? `${count(all.lost.count)} of them lost` : '';
   const rows: [string, number, string][] = [
@@ -47,6 +49,11 @@ export function networksText({ ok, networks, all }: NetworksAudit): string {
     ...(absent.length > 0 ? [`without ${absent.join(', ')}: add the configs of all networks`] : []),
     ...(differing.length > 0
       ? [`the configs differ in ${differing.join(' and ')}, which must be the same in all`]
+      : []),
+    ...(unlike.length > 0
+      ? [
+          `the configs differ in ${unlike.join(' and ')}: a page is read by one network, so ${unfollowed}`,
+        ]
       : []),
     ok ? `the numbers of ${which} agree` : `the numbers of ${which} do NOT agree`,
     '',

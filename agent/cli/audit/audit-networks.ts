@@ -57,6 +57,8 @@ export interface NetworksAudit {
     /** Networks of the crawl without config here, and settings that must agree but do not. */
     readonly absent: readonly string[];
     readonly differing: readonly string[];
+    /** Settings that differ, so that links which only one network follows may be missing. */
+    readonly unlike: readonly string[];
   };
 }
 
@@ -93,12 +95,12 @@ export function mismatchOf(
   return null;
 }
 
-type Compared = Pick<Config, 'file' | 'dedup' | 'urls'>;
+type Compared = Pick<Config, 'file' | 'dedup' | 'urls' | 'scope' | 'links'>;
 
 /** Networks of the crawl without config here; and settings that must agree but do not, by name. */
 function remarksOn(
   configs: readonly Compared[],
-): Pick<NetworksAudit['all'], 'absent' | 'differing'> {
+): Pick<NetworksAudit['all'], 'absent' | 'differing' | 'unlike'> {
   const given = configs.map(({ dedup }) => dedup.network);
   const named = Object.keys(configs[0]?.dedup.networks ?? {});
   const differs = (of: (config: Compared) => unknown) =>
@@ -108,6 +110,10 @@ function remarksOn(
     differing: [
       ...(differs(({ dedup }) => dedup.leaseMs) ? ['dedup.leaseMs'] : []),
       ...(differs(({ urls }) => urls) ? ['urls'] : []),
+    ],
+    unlike: [
+      ...(differs(({ scope }) => scope) ? ['scope'] : []),
+      ...(differs(({ links }) => links) ? ['links'] : []),
     ],
   };
 }

@@ -58,7 +58,7 @@ const replies: readonly (readonly [prefix: string, code: NetworkFailureCode, cau
   ['ASK', 'failed', 'its cluster is moving the keys to another node'],
   ['TRYAGAIN', 'failed', 'its cluster is moving the keys to another node'],
   ['OOM', 'failed', 'its memory is full; raise maxmemory'],
-  ['MISCONF', 'failed', 'it accepts no writes because it cannot save its file'],
+  ['MISCONF', 'failed', 'it cannot save its file; free space on its disk'],
   ['WRONGTYPE', 'failed', wrongType],
   ['ERR The stream has exhausted', 'failed', wrongType],
   ['BUSY', 'failed', 'it is busy with a script'],

@@ -165,6 +165,15 @@ test('audit of networks: names networks without config, and settings that differ
   );
 });
 
+test('audit of networks: names scopes that differ, because links may be missing', () => {
+  const networks = [networkOf('berlin', true, { a: [1] }), networkOf('paris', true, {})];
+  const [berlin, paris] = ['berlin', 'paris'].map((name) => configOf(name, ['berlin', 'paris']));
+  const scope = { hosts: ['a.test'], include: [], exclude: [] };
+  const all = addAll(networks, [berlin!, { ...paris!, scope }]);
+  assert.deepEqual([all.ok, all.all.differing, all.all.unlike], [true, [], ['scope']]);
+  assert.match(networksText(all), /\nthe configs differ in scope: .* links .* may be missing\n/);
+});
+
 test('audit of networks: the configs must be of different networks of one crawl', () => {
   const networks = { berlin: 'redis://127.0.0.1:1', paris: 'redis://127.0.0.1:2' };
   type Parts = { file: string; name?: string; dedup?: object; dataDir?: string };
