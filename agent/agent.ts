@@ -104,7 +104,7 @@ export async function startAgent(options: AgentOptions): Promise<Started> {
     const agent = new Agent({ ...options, ...prepared });
     return (await agent.bind()) ?? { ok: true, agent, notice: state.notice };
   } catch (error) {
-    networks?.close();
+    await networks?.leave();
     state.db.close();
     state.unlock();
     const { code, reason } = endOfFailure(error, directory);
@@ -236,7 +236,7 @@ class Agent implements RunningAgent {
     const bound = await this.#transport.bind();
     if (!bound.ok) {
       await this.#close();
-      this.#p.networks?.close();
+      await this.#p.networks?.leave();
       this.#attempt('closing the state file', () => this.#store.close());
       this.#p.state.unlock();
       return { ok: false, code: bound.code === 'port_in_use' ? 5 : 4, message: bound.message };

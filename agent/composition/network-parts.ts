@@ -2,7 +2,9 @@
 // connection to the Redis of each network. Nothing of it is loaded otherwise.
 
 import { hash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.ts';
 import { sharedSettingsOf } from '../../config/fingerprint.ts';
@@ -117,7 +119,9 @@ export async function connectNetworks(
   return { ok: true, networks: { build, close, leave } };
 }
 
-async function meetsAny({ cluster }: Config, starting: readonly string[]): Promise<boolean> {
+async function meetsAny({ agent, cluster }: Config, starting: readonly string[]): Promise<boolean> {
+  // An agent with a state has been in this network: it waits for the others of its cluster.
+  if (starting.some((id) => existsSync(join(agent.dataDir, id, 'state.sqlite')))) return true;
   const { agents, contacts } = cluster;
   const entries = typeof agents === 'number' ? [] : agents;
   const own = entries.filter(({ id }) => starting.includes(id)).map(({ address }) => address);

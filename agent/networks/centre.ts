@@ -24,7 +24,7 @@ interface CentreParts extends NetworkParts {
 /** Open frames: eight agents with as many as they may have. With fewer, frames wait for whole rounds. */
 const OPEN_MAX = 32;
 const INBOX_MAX = 32;
-/** The interval of looks at the pools: shorter after one that finds several frames, longer after none. */
+/** The interval of looks at the pools: shorter if one finds several frames or answers, longer if none. */
 const POLL_MIN_MS = 20;
 const POLL_MAX_MS = 400;
 /** For so long, as a share of `leaseMs`, a new centre awaits networks that have said nothing. */
@@ -122,8 +122,8 @@ export class Centre {
       ...decided.map((open) => this.#settle(open)),
     ]);
     if (this.#ledFrom === null) return RETRY_MS;
-    // In one round trip: the questions are answered with the marks from before the claims.
-    const [, claimed] = await Promise.all([this.#receive(inbox), this.#claimAll(submitted)]);
+    await this.#receive(inbox);
+    const claimed = await this.#claimAll(submitted);
     if (claimed > 0) for (const peer of this.#peers.values()) peer.kick();
     if (this.#decided().length > 0) return 0;
     const found = claimed + inbox.length + decided.length;

@@ -57,6 +57,8 @@ interface Home {
   /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
   releases: HostRelease[];
   releaseAtMs: number;
+  /** Releases in an open command. */
+  inHand: number;
   /** Grants that wait for the next pump: their waits count from then. */
   readonly arrived: { readonly grants: readonly HostGrant[]; from: Instant; grant: string }[];
 }
@@ -90,7 +92,15 @@ export class HostLeases {
     for (const [network, pools] of parts.pools) {
       const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
       const empty = { leases: new Map(), due: new MinHeap<Lease>(), releases: [], arrived: [] };
-      const home: Home = { network, pools, loop, isAway: false, releaseAtMs: 0, ...empty };
+      const home: Home = {
+        network,
+        pools,
+        loop,
+        isAway: false,
+        releaseAtMs: 0,
+        inHand: 0,
+        ...empty,
+      };
       this.#homes.set(network, home);
     }
   }
@@ -162,7 +172,7 @@ export class HostLeases {
 
   /** Redis knows of every release. */
   get isQuiet(): boolean {
-    return [...this.#homes.values()].every(({ releases }) => releases.length === 0);
+    return [...this.#homes.values()].every((home) => home.releases.length + home.inHand === 0);
   }
 
   /** When `pump` next has work, or the first lease ends (mono). */
@@ -250,6 +260,7 @@ export class HostLeases {
   async #step(home: Home, now: Instant): Promise<number> {
     const { network, leaseMs } = this.#p.settings;
     const releases = home.releases.splice(0, HOSTS_MAX);
+    home.inHand = releases.length;
     const asked = this.#takeDue(home, now);
     try {
       const grant = `${this.#p.token}/${++this.#lastGrant}`;
@@ -263,6 +274,8 @@ export class HostLeases {
     } catch (error) {
       for (const lease of asked) this.#askAt(home, lease, lease.askAtMs);
       throw error;
+    } finally {
+      home.inHand = 0;
     }
     // `pump` starts the next run if leases are left, or when they are due.
     return Infinity;

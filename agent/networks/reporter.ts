@@ -199,6 +199,7 @@ export class Reporter {
       const digests = (told: readonly Report[]) =>
         told.map(({ identity }) => digestOf(identity, this.#p.sha256));
       const finished = digests(reports.filter(({ kind }) => kind === 'finished'));
+      if (finished.length > 0) await this.#own.finish(finished);
       // A URL that is wanted again, or at another agent, needs its claim. One in an open frame gets
       // its verdict, and is released then.
       const released = digests(
@@ -206,7 +207,6 @@ export class Reporter {
           return kind === 'released' && this.#p.isWanted(identity) === false;
         }),
       );
-      if (finished.length > 0) await this.#own.finish(finished);
       if (released.length > 0) await this.#own.release(released);
       this.#confirmed.push(...reports);
     } catch (error) {

@@ -269,7 +269,9 @@ export class Submitter {
     while (this.#settling !== null || this.#arrived.length > 0) {
       this.#settling ??= {
         verdict: this.#arrived.shift()!,
-        ...{ decided: 0, givenUp: [], isSplit: false },
+        decided: 0,
+        givenUp: [],
+        isSplit: false,
       };
       if (!this.#settlePart(this.#settling, now)) return this.#p.wake();
       this.#settling = null;

@@ -22,6 +22,8 @@ export interface NetworksCalls {
   wake(host: Host): void;
   /** Whether the host has URLs that may be requested, or an open request. */
   hasWork(host: Host): boolean;
+  /** Whether a request to the host is open. */
+  isOpen(host: Host): boolean;
   /** This agent has no other work than to wait for other networks. */
   isIdle(): boolean;
   /** URLs of this agent that are queued, also those that other networks have or may have. */
@@ -125,7 +127,7 @@ export interface Networks extends SharedHosts {
   mayEnd(): boolean;
   /**
    * Called in each turn while the agent is about to end: reports what has ended here, and releases its
-   * hosts. Whether Redis has confirmed all of it.
+   * hosts without open request. Whether Redis has confirmed all of it, or cannot be told now.
    */
   tellAll(): boolean;
   /** The networks whose Redis does not answer this agent now. */

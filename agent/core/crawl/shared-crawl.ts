@@ -51,6 +51,7 @@ export class SharedCrawl implements Part {
     networks?.begin({
       wake: (host) => visits.wake(host),
       hasWork: (host) => this.#hasWork(host),
+      isOpen: (host) => visits.isOpen(host),
       isIdle: () => visits.waitsForNetworks(),
       queued: () => store.owned().queued,
       // Then it may not be idle, but it has no work to tell of.

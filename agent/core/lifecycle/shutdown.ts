@@ -26,8 +26,8 @@ import type { Completion } from './completion.ts';
 const LEAVE_MS_MAX = 30_000;
 /** Milliseconds for which open requests may finish during a stop before they are aborted. */
 const STOP_GRACE_MS = 3_000;
-/** Milliseconds for which the Redis of the network may take what it has not been told. */
-const TELL_MS_MAX = 6_000;
+/** Milliseconds for which an agent that is about to end waits for the Redis of its network. */
+const TELL_MS_MAX = 5_000;
 
 type Complete = Extract<Message, { type: 'COMPLETE' }>;
 
@@ -72,6 +72,8 @@ export class Shutdown implements Part {
   #joinedOnce = false;
   /** When this process started. */
   #bornAt = 0;
+  /** Since when only the Redis of the network is awaited (mono). */
+  #tellingSince: number | null = null;
 
   constructor(parts: ShutdownParts) {
     this.#p = parts;
@@ -225,7 +227,7 @@ export class Shutdown implements Part {
     const hasSuccessors = view.hasOwners;
     const given = handOff.hasGivenAll() && moves.isQuiet && routing.isQuiet;
     if (hasSuccessors && !isLate && (!given || visits.openCount() > 0)) return;
-    if (!this.#hasTold(since, now)) return;
+    if (!this.#hasTold(now)) return;
     for (const member of view.members()) outbound.toMember(member, { type: 'LEAVE' });
     const tookMs = Math.round(now.mono - since);
     events.record(now.mono, 'leave', { agent: settings.id, inTime: given, tookMs });
@@ -237,7 +239,7 @@ export class Shutdown implements Part {
     const { visits, aborts } = this.#p;
     const reason = 'stopped; start the agents again to continue';
     if (visits.openCount() === 0) {
-      if (this.#hasTold(since, now)) this.end(11, reason);
+      if (this.#hasTold(now)) this.end(11, reason);
       return;
     }
     if (now.mono - since < STOP_GRACE_MS) return;
@@ -245,9 +247,10 @@ export class Shutdown implements Part {
   }
 
   /** Otherwise other networks wait for this one, and then fetch what it has finished. */
-  #hasTold(since: number, now: Instant): boolean {
+  #hasTold({ mono }: Instant): boolean {
     const { networks } = this.#p;
-    return networks === undefined || networks.tellAll() || now.mono - since >= TELL_MS_MAX;
+    this.#tellingSince ??= mono;
+    return networks === undefined || networks.tellAll() || mono - this.#tellingSince >= TELL_MS_MAX;
   }
 
   end(code: EndCode, reason: string, how: Pick<End, 'left'> = {}): void {

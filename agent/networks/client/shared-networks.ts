@@ -179,9 +179,13 @@ export class SharedNetworks implements Networks {
   }
 
   tellAll(): boolean {
-    for (const host of this.#entered.keys()) this.#client.leaveHost(host, this.#now);
-    this.#entered.clear();
-    return this.#client.tellAll();
+    for (const host of this.#entered.keys()) {
+      if (this.#calls?.isOpen(host)) continue;
+      this.#entered.delete(host);
+      this.#client.leaveHost(host, this.#now);
+    }
+    // The store keeps the reports for the next start.
+    return !this.#p.isConnected(this.network) || this.#client.tellAll();
   }
 
   get isQuiet(): boolean {

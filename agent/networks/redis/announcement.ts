@@ -1,6 +1,6 @@
 // How a network begins to use its Redis: it tells the others what it runs with, until its centre
-// does. A start that is refused leaves the settings of a network that runs as they were, and its own
-// only if another agent has announced the same.
+// does. A refused start does not change the settings of a running network. Its own are deleted, unless
+// another agent has announced the same.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import * as scripts from './pool-scripts.ts';
@@ -10,7 +10,7 @@ import type { RedisPools } from './redis-pools.ts';
  * A centre renews its role at a third of `leaseMs`, or somewhat later if its agent is busy. One whose
  * lease has less than this share left has not done so.
  */
-const RENEWED_SHARE = 0.6;
+const RENEWED_SHARE = 0.5;
 const LOOK_MS = 100;
 
 interface Role {
@@ -71,7 +71,7 @@ export class Announcement {
       this.#dead = role.token;
       return;
     }
-    // Only now: an agent that has begun meanwhile is met.
+    // Asked again: agents of this cluster may have begun meanwhile.
     if (!(await this.#isOurs(living))) throw this.#pools.link.refusal(otherCluster(living));
     this.#pools.compare(living.settings || null);
   }

@@ -248,7 +248,7 @@ end
 return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[2])`,
 );
 
-/** KEYS: centre settings home. Returns the token, how long the role lasts at most, and the others. */
+/** KEYS: centre settings home. Returns the token of the centre, its PTTL, the settings and the home. */
 export const role = script(
   'role',
   `return {

@@ -155,6 +155,16 @@ describe('a start of a network', { skip: withoutRedis }, () => {
     await started(config);
   });
 
+  test('is not refused if the agent has a state: it has been in this network', async (t) => {
+    const of = crawl();
+    await leading(t, of({ dataDir: 'other' }));
+    const config = of({ dataDir: 'known' });
+    const state = join(config.agent.dataDir, 'a1');
+    fs.mkdirSync(state, { recursive: true });
+    fs.writeFileSync(join(state, 'state.sqlite'), '');
+    await started(config);
+  });
+
   test('is not refused while another agent of its config answers', async (t) => {
     const of = crawl();
     await leading(t, of({ dataDir: 'other' }));

@@ -21,12 +21,16 @@ import { assertCode, type Crawl, crawlOf } from '../cluster-stage.ts';
 const times = { onTimeout: 'wait', timeoutMs: 500, leaseMs: 5000 };
 const batch = 20;
 
-/** @param fail - called once the networks crawl */
+/**
+ * @param fail - called once the networks crawl
+ * @param more - sections of the configs
+ */
 async function crawlBoth(
   t: TestContext,
   second: number,
   url: string,
   fail: (crawl: Crawl, name: string, files: string[], launches: Running[]) => Promise<void>,
+  more: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   const networks = { berlin: url, paris: url };
   const crawl = await crawlOf(t, second, 1);
@@ -39,6 +43,7 @@ async function crawlBoth(
       // Their ports are free ones.
       cluster: { ...config.cluster, agents: 1 },
       dedup: { ...dedup, batch: batch + n },
+      ...more,
     });
   });
   const launches = files.map((file) => start(['launch', file]));
@@ -72,24 +77,32 @@ test('a network that is stopped has reported what it has fetched', {
   skip: withoutRedis,
 }, async (t) => {
   const redis = await RedisProcess.start();
-  await crawlBoth(t, 122, redis.url(), async (crawl, _, files, launches) => {
-    const count = (k: number, table: string) => {
-      const state = join(crawl.scratch.directory, ['berlin', 'paris'][k]!, 'a1', 'state.sqlite');
-      if (!fs.existsSync(state)) return 0;
-      const db = new Database(state, { readonly: true });
-      const rows = db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get()!;
-      db.close();
-      return rows;
-    };
-    // Both have the same seed, so one of them may get no page.
-    const busy = () => [0, 1].find((k) => count(k, 'pages') > 5);
-    await until('a network has fetched pages', () => busy() !== undefined);
-    const k = busy()!;
-    assertCode(await start(['stop', files[k]!]).ended, 0);
-    assertCode(await launches[k]!.ended, 11);
-    assert.equal(count(k, 'unreported'), 0);
-    launches[k] = start(['launch', files[k]!]);
-  });
+  // Neither network is complete for ten seconds.
+  const slowly = { politeness: { hostDelayMs: 1000 } };
+  await crawlBoth(
+    t,
+    122,
+    redis.url(),
+    async (crawl, _, files, launches) => {
+      const count = (k: number, table: string) => {
+        const state = join(crawl.scratch.directory, ['berlin', 'paris'][k]!, 'a1', 'state.sqlite');
+        if (!fs.existsSync(state)) return 0;
+        const db = new Database(state, { readonly: true });
+        const rows = db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get()!;
+        db.close();
+        return rows;
+      };
+      // Both have the same seed, so one of them may get no page.
+      const busy = () => [0, 1].find((k) => count(k, 'pages') > 5);
+      await until('a network has fetched pages', () => busy() !== undefined);
+      const k = busy()!;
+      assertCode(await start(['stop', files[k]!]).ended, 0);
+      assertCode(await launches[k]!.ended, 11);
+      assert.equal(count(k, 'unreported'), 0);
+      launches[k] = start(['launch', files[k]!]);
+    },
+    slowly,
+  );
 });
 
 test('a replica takes the place of Redis', { skip: withoutRedis }, async (t) => {

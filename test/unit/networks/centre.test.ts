@@ -116,9 +116,8 @@ it('centre: frames of a round share round trips, except those with a digest in c
   await runUntil(50);
   assert.deepEqual(commands, [
     ...['take', 'filled', 'take answered', 'filled answered'],
-    // The questions are answered with the marks from before the claims.
-    ...['marks', 'marks', 'claim', 'claim'],
-    ...['marks answered', 'marks answered', 'claim answered', 'claim answered'],
+    ...['marks', 'marks', 'marks answered', 'marks answered'],
+    ...['claim', 'claim', 'claim answered', 'claim answered'],
   ]);
   await runUntil(1200);
   assert.deepEqual(verdicts.map(({ number }) => number).sort(), ['a/0', 'a/1', 'a/2']);

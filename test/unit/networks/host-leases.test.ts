@@ -180,7 +180,8 @@ describe('host leases', () => {
     assert.deepEqual([log.releases.length, leases.isQuiet], [0, false]);
     leases.enter('j', 100, at(20));
     leases.pump(at(20));
-    assert.deepEqual([log.releases.length, log.asks.length], [2, 2]);
+    assert.deepEqual([log.releases.length, log.asks.length, leases.isQuiet], [2, 2, false]);
+    await turn(20);
     assert.equal(leases.isQuiet, true);
   });
 

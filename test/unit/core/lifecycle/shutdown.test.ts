@@ -54,7 +54,7 @@ it('end: the crawl continues if a member gets work meanwhile', () => {
   assert.equal(shutdown.state, 'complete');
 });
 
-it('stop: it waits until Redis knows what has ended here, and for no longer than six seconds', () => {
+it('stop: it waits until Redis knows what has ended here, and for no longer than five seconds', () => {
   for (const toldAt of [1000, Infinity]) {
     let mono = 0;
     const effects = new Effects();
@@ -67,6 +67,6 @@ it('stop: it waits until Redis knows what has ended here, and for no longer than
     const shutdown = new Shutdown(parts as unknown as ConstructorParameters<typeof Shutdown>[0]);
     shutdown.stop({ mono, wall: mono });
     for (; shutdown.state !== 'ended'; mono += 500) shutdown.pump({ mono, wall: mono });
-    assert.equal(mono - 500, Math.min(toldAt, 6000));
+    assert.equal(mono - 500, Math.min(toldAt, 5000));
   }
 });
