@@ -72,27 +72,27 @@ export interface PlacesParts {
 export class Places {
   readonly parts: PlacesParts;
   readonly #mine: readonly Key[];
-  /** The paths of different regions, by their places. Paths of one region lead to equal results. */
-  readonly #regions: ReadonlyMap<string, number>;
+  /** The first of the paths that lead to equal results: of one region, and with the same beside it. */
+  readonly #different: readonly number[];
   /** The results of `fewBeside` by subtree. Bound: 160 for each path. */
   readonly #few = new Map<string, readonly Neighbour[] | null>();
 
   constructor(parts: PlacesParts) {
     this.parts = parts;
     this.#mine = parts.paths.map(({ key }) => key);
-    const regions = new Map<string, number>();
-    for (const [index, { key, length }] of parts.paths.entries()) {
-      const name = nameOf(prefixOf(key, length));
-      if (!regions.has(name)) regions.set(name, index);
+    const different = new Map<string, number>();
+    for (const [index, { key, length, beside }] of parts.paths.entries()) {
+      const name = `${nameOf(prefixOf(key, length))} ${beside.join()}`;
+      if (!different.has(name)) different.set(name, index);
     }
-    this.#regions = regions;
+    this.#different = [...different.values()];
   }
 
   /** What is known of the preference list of a host with this key. */
   of(host: Key): Place {
     const { paths, members, me, decides } = this.parts;
     let isUnsure = false;
-    for (const index of this.#regions.values()) {
+    for (const index of this.#different) {
       const path = paths[index]!;
       const way = this.#wayTo(path, index, host);
       if (way.kind === 'doubtful') isUnsure = true;
@@ -198,8 +198,11 @@ function hasBeside(
   level: number,
   holds: (place: number) => boolean,
 ): boolean {
-  if (!isLong(identifiers))
+  if (!isLong(identifiers)) {
     return identifiers.some((one, i) => holds(i) && commonPrefix(one, key) === level);
-  for (const place of placesIn(identifiers, siblingOf(key, level))) if (holds(place)) return true;
+  }
+  for (const place of placesIn(identifiers, siblingOf(key, level))) {
+    if (holds(place)) return true;
+  }
   return false;
 }

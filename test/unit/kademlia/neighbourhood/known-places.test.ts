@@ -187,6 +187,24 @@ describe('several identifiers', () => {
     assert.equal(of(places, '0'), 'unsure');
   });
 
+  it('of two paths to one region, the one that knows more decides', () => {
+    const pathOf = (bits: string, ...beside: KnownPath['beside']): KnownPath => {
+      return { key: keyOfBits(bits), length: 2, beside };
+    };
+    const [less, more] = [
+      pathOf('1111', 'occupied', 'doubtful'),
+      pathOf('1101', 'occupied', 'empty'),
+    ];
+    const me = { id: 'a1', joined: true, drained: false };
+    for (const paths of [
+      [less, more],
+      [more, less],
+    ]) {
+      const places = new Places({ me, paths, members: [], decides: 1 });
+      assert.deepEqual(places.of(keyOfBits('1000')), { kind: 'known', order: ['a1'] });
+    }
+  });
+
   it('a list names an agent once, at its nearest identifier', () => {
     const places = placesOf({ members: { '001+0001': [2, 2], '00001': [2] } });
     assert.deepEqual(of(places, '0001'), ['001+0001', '0', '00001']);
