@@ -299,6 +299,8 @@ export class RowTable {
     const row = this.#row(host, key);
     if (!row) return false;
     if (event.sitemap) this.amendments.declare(host, row.id);
+    // The shortest path counts in every round.
+    if (depth !== undefined) this.#s.merge.run({ id: row.id, depth, attempts: 0, round });
     if (round < row.round) return false;
     const isLater = round > row.round;
     if (isLater) this.refresh.move(host, row, round, attempts, former);

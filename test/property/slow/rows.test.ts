@@ -53,7 +53,23 @@ describe('rows', () => {
         counted(ab);
         counted(ba);
       }),
-      { numRuns: 60 },
+      {
+        numRuns: 60,
+        // A shorter path that one source has found in an earlier round than the other's.
+        examples: [
+          [
+            [
+              { kind: 'move', page: 0, form: 0, hops: 1 },
+              { kind: 'find', page: 0, depth: 0 },
+            ],
+            [
+              { kind: 'refresh', round: 1 },
+              { kind: 'skip', page: 0 },
+            ],
+            [1],
+          ],
+        ],
+      },
     );
   });
 });
