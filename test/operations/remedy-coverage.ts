@@ -320,6 +320,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['command-run.ts: try again in some seconds', 'commands that take long'],
   ['network-failure.ts: it cannot save its file; free space on its disk', 'a full disk of Redis'],
   ['list-process.ts: try again in some seconds', 'lists that take long'],
+  ['list-process.ts: try again in some minutes', 'a list of 30 s'],
   ['…/hosts lists the hosts; if it moves, try again', 'the moment of a handover'],
   ['command-run.ts: run "ubiring …" on the machine of the agent', 'an unexpected failure'],
   ['ask.ts: …; try again in some seconds, or permit more open files', 'no free socket'],
@@ -356,6 +357,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
 
 /** Parts of texts that look like a remedy, and why they are none. */
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
+  ['list-process.ts: the list was not complete after', 'says how long it is not made again'],
   ['the HTTP server has ended (…), and is started again', 'the agent does this itself'],
   ['query-command.ts: ubiring query --help', 'it shows the help'],
   ['and the pages of lost records are queued again', 'the agent does this itself'],

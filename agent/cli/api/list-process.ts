@@ -4,8 +4,15 @@
 // step of SQLite.
 
 import { type ChildProcess, fork } from 'node:child_process';
+import { utimesSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { monotonicMs, wallMs } from '../../runtime/clock.ts';
+import {
+  removeScratch,
+  scratchDirectory,
+  scratchEnvironment,
+} from '../../storage/file/scratch-directory.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { ListCalls, ListRequest, ListResponse, ListStart } from './list-worker.ts';
@@ -23,9 +30,27 @@ const WAITING_MAX = 256;
 /** The start of the process on a busy machine, and much more than any list takes. */
 const LIST_MS_MAX = 30_000;
 
+/** The pause after a list that was given up, so that the next does not use the disk at once. */
+const PAUSE_MS = 30_000;
+/** Each further pause is twice as long. */
+const PAUSE_MS_MAX = 600_000;
+
 const AGAIN = 'try again in some seconds';
 
+interface Child {
+  readonly process: ChildProcess;
+  /** For its temporary files. Null: there is no room, so its copies fail and say why. */
+  readonly directory: string | null;
+}
+
+interface Pause {
+  /** Monotonic milliseconds. */
+  readonly until: number;
+  readonly ms: number;
+}
+
 interface Call {
+  readonly address: string;
   readonly request: ListRequest;
   readonly resolve: (result: unknown) => void;
   readonly reject: (why: unknown) => void;
@@ -34,8 +59,10 @@ interface Call {
 export class ListProcess {
   readonly #config: ResolvedConfig;
   readonly #script: URL;
-  readonly #msMax: number;
-  #child: ChildProcess | null = null;
+  readonly #now: () => number;
+  #child: Child | null = null;
+  /** Those of processes that have not ended. */
+  readonly #directories = new Set<string>();
   /** Null: the process has nothing to do. */
   #running: Call | null = null;
   #limit: NodeJS.Timeout | undefined;
@@ -44,22 +71,25 @@ export class ListProcess {
    * connection with one at a time, and emptied by the process and by clients that go.
    */
   readonly #waiting = new Map<string, Call[]>();
+  /** By client and list. Each has cost half a minute, and goes with its time, so they are few. */
+  readonly #pauses = new Map<string, Pause>();
 
   /**
    * @param script - of the process; tests replace it
-   * @param msMax - after which a list is given up
+   * @param now - monotonic milliseconds
    */
-  constructor(config: ResolvedConfig, script = ownScript(), msMax = LIST_MS_MAX) {
+  constructor(config: ResolvedConfig, script = ownScript(), now = monotonicMs) {
     this.#config = config;
     this.#script = script;
-    this.#msMax = msMax;
+    this.#now = now;
   }
 
   close(): void {
     const closed = new Error('the server has been closed');
     for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
     this.#waiting.clear();
-    this.#child?.kill('SIGKILL');
+    this.#drop();
+    for (const directory of this.#directories) removeScratch(directory);
   }
 
   /** @throws HttpProblem if the call does, the client has gone, or too many calls wait */
@@ -69,12 +99,14 @@ export class ListProcess {
     ...args: Parameters<ListCalls[N]>
   ): Promise<ReturnType<ListCalls[N]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const call: Call = { request: { name, args }, resolve, reject };
+    const call: Call = { address, request: { name, args }, resolve, reject };
+    const pause = this.#pauses.get(keyOf(call));
     const leave = () => {
       this.#remove(address, call);
       reject(new HttpProblem(503, 'client-gone', 'the client has gone', AGAIN));
     };
     if (signal.aborted) leave();
+    else if (pause && this.#now() < pause.until) reject(slow(pause));
     else {
       signal.addEventListener('abort', leave, { once: true });
       this.#add(address, call);
@@ -112,9 +144,10 @@ export class ListProcess {
     if (others.length > 0) this.#waiting.set(address, others);
     this.#running = call!;
     try {
+      if (!isKept(this.#child)) this.#drop();
       this.#child ??= this.#start();
-      this.#child.send(call!.request, () => {});
-      this.#limit = setTimeout(() => this.#giveUp(), this.#msMax);
+      this.#child.process.send(call!.request, () => {});
+      this.#limit = setTimeout(() => this.#giveUp(), LIST_MS_MAX);
     } catch (error) {
       // The script cannot be run; the next call tries again.
       this.#ended().reject(error);
@@ -122,21 +155,34 @@ export class ListProcess {
     }
   }
 
-  #start(): ChildProcess {
-    const child = fork(fileURLToPath(this.#script), {
+  #start(): Child {
+    // The script may be none.
+    const script = fileURLToPath(this.#script);
+    // A process that is killed leaves its temporary files.
+    const directory = madeDirectory();
+    if (directory !== null) this.#directories.add(directory);
+    const files = directory === null ? {} : scratchEnvironment(directory);
+    const child = fork(script, {
       serialization: 'advanced',
+      env: { ...process.env, ...files },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     let why: unknown = new Error('the process that reads the lists has ended');
     const over = () => {
-      if (this.#child !== child) return;
+      if (directory !== null) {
+        removeScratch(directory);
+        this.#directories.delete(directory);
+      }
+      if (this.#child?.process !== child) return;
       this.#child = null;
       if (this.#running) this.#ended().reject(why);
       this.#next();
     };
     child.on('message', ({ result, problem, error }: ListResponse) => {
-      if (this.#child !== child || this.#running === null) return;
-      const { resolve, reject } = this.#ended();
+      if (this.#child?.process !== child || this.#running === null) return;
+      const call = this.#ended();
+      const { resolve, reject } = call;
+      this.#pauses.delete(keyOf(call));
       if (problem) {
         const { status, code, detail, remedy } = problem;
         reject(new HttpProblem(status, code, detail, remedy));
@@ -151,18 +197,36 @@ export class ListProcess {
     });
     child.on('exit', over);
     child.send({ config: this.#config } satisfies ListStart, () => {});
-    return child;
+    return { process: child, directory };
   }
 
   /** The process may be in a step of SQLite that does not end. */
   #giveUp(): void {
-    const detail = `the list was not complete after ${this.#msMax / 1000} s`;
-    const remedy = 'ask for one host, or for fewer rows';
-    this.#ended().reject(new HttpProblem(503, 'list-slow', detail, remedy));
-    this.#child?.kill('SIGKILL');
+    const call = this.#ended();
+    const problem = slow(this.#pause(keyOf(call)));
+    const alike =
+      this.#waiting.get(call.address)?.filter((one) => keyOf(one) === keyOf(call)) ?? [];
+    for (const one of alike) this.#remove(call.address, one);
+    for (const one of [call, ...alike]) one.reject(problem);
     // The next call starts another.
-    this.#child = null;
+    this.#drop();
     this.#next();
+  }
+
+  #pause(key: string): Pause {
+    const now = this.#now();
+    for (const [old, { until }] of this.#pauses)
+      if (until + PAUSE_MS_MAX < now) this.#pauses.delete(old);
+    const before = this.#pauses.get(key);
+    const ms = before ? Math.min(2 * before.ms, PAUSE_MS_MAX) : PAUSE_MS;
+    const pause = { until: now + ms, ms };
+    this.#pauses.set(key, pause);
+    return pause;
+  }
+
+  #drop(): void {
+    this.#child?.process.kill('SIGKILL');
+    this.#child = null;
   }
 
   #ended(): Call {
@@ -170,6 +234,37 @@ export class ListProcess {
     const call = this.#running!;
     this.#running = null;
     return call;
+  }
+}
+
+function keyOf({ address, request }: Call): string {
+  return `${request.name} ${address}`;
+}
+
+function slow({ ms }: Pause): HttpProblem {
+  const detail =
+    `the list was not complete after ${LIST_MS_MAX / 1000} s, ` +
+    `and is not made again for ${ms / 1000} s`;
+  const remedy = 'try again in some minutes, and start agents of older versions with this one';
+  return new HttpProblem(503, 'list-slow', detail, remedy);
+}
+
+function madeDirectory(): string | null {
+  try {
+    return scratchDirectory();
+  } catch {
+    return null;
+  }
+}
+
+/** Old directories are removed by others, so each call makes it a new one. */
+function isKept(child: Child | null): boolean {
+  if (!child?.directory) return true;
+  try {
+    utimesSync(child.directory, wallMs() / 1000, wallMs() / 1000);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -2,12 +2,16 @@
 // long or write too much: SQLite cannot be interrupted in the middle of a step.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createReadStream, openSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createReadStream, openSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { scratchDirectory, scratchFailure } from '../../storage/file/scratch-directory.ts';
+import {
+  removeScratch,
+  scratchDirectory,
+  scratchEnvironment,
+  scratchFailure,
+} from '../../storage/file/scratch-directory.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { keysText, REMOTE_KEYS_VARIABLE } from '../remote/remote-keys.ts';
 import { REMOTE_BYTES_VARIABLE, REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
@@ -126,7 +130,7 @@ export class QueryRuns {
     try {
       return await act(directory);
     } finally {
-      remove(directory);
+      removeScratch(directory);
       this.#directories.delete(directory);
     }
   }
@@ -144,9 +148,7 @@ export class QueryRuns {
       [REMOTE_MS_VARIABLE]: String(REMOTE_MS_MAX),
       [REMOTE_BYTES_VARIABLE]: String(fileBytesMax),
     };
-    // By default, it is in the directory for temporary files.
-    const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'node-compile-cache');
-    const files = { TMPDIR: directory, NODE_COMPILE_CACHE: cache };
+    const files = scratchEnvironment(directory);
     const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...remote, ...files, NO_COLOR: '1' },
@@ -167,13 +169,8 @@ export class QueryRuns {
 
   close(): void {
     for (const child of this.#running) child.kill('SIGKILL');
-    for (const directory of this.#directories) remove(directory);
+    for (const directory of this.#directories) removeScratch(directory);
   }
-}
-
-/** A process that is being killed may still add a file. */
-function remove(directory: string): void {
-  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
 }
 
 /** @throws HttpProblem if there is no room */

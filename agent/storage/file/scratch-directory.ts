@@ -21,6 +21,18 @@ export function scratchDirectory(): string {
   return directory;
 }
 
+/** A process that is being killed may still add a file. */
+export function removeScratch(directory: string): void {
+  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** For a process that has its temporary files there. */
+export function scratchEnvironment(directory: string): Readonly<Record<string, string>> {
+  // By default, it is in the directory for temporary files.
+  const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'node-compile-cache');
+  return { TMPDIR: directory, NODE_COMPILE_CACHE: cache };
+}
+
 function isOlder(path: string, ms: number): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
   return found !== undefined && found.uid === process.getuid?.() && found.mtimeMs < ms;

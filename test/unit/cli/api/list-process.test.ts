@@ -1,15 +1,15 @@
 // Calls to the process that reads the lists.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { ListProcess } from '../../../../agent/cli/api/list-process.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
-import { until } from '../../../integration/cli-process.ts';
 
 const config = (dataDir: string) => ({ agent: { dataDir } }) as unknown as ResolvedConfig;
 const clientOf = (address: string, signal = new AbortController().signal) => ({ address, signal });
@@ -36,11 +36,11 @@ test('a call returns what the function does, or throws its problem', async () =>
 });
 
 /** A process that runs this script. */
-function scripted(t: TestContext, script: string, msMax?: number): ListProcess {
+function scripted(t: TestContext, script: string, now?: () => number): ListProcess {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-lists-'));
   const file = join(directory, 'worker.mjs');
   writeFileSync(file, script);
-  const lists = new ListProcess(config(directory), pathToFileURL(file), msMax);
+  const lists = new ListProcess(config(directory), pathToFileURL(file), now);
   t.after(() => {
     lists.close();
     rmSync(directory, { recursive: true });
@@ -66,31 +66,59 @@ test('calls to a process that ends fail, and the next call starts another', asyn
   assert.notEqual(await next, first);
 });
 
-test('a list that takes too long is given up, and its process ended', async (t) => {
+/** A process that writes in this file what it is, and its temporary directory, and then blocks. */
+const blocking = (started: string) => `import { appendFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+process.on('message', ({ name }) => {
+  if (!name) return;
+  writeFileSync(tmpdir() + '/partial', 'copy');
+  appendFileSync(${JSON.stringify(started)}, process.pid + ' ' + tmpdir() + '\\n');
+  for (;;);
+});`;
+
+test('a list that takes too long is given up, and leaves no process and no file', {
+  timeout: 60_000,
+}, async (t) => {
+  // The child is as slow as it is, and the limit begins to count when it blocks.
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-lists-'));
   t.after(() => rmSync(directory, { recursive: true }));
-  const started = join(directory, 'pids');
-  const lists = scripted(
-    t,
-    `import { appendFileSync } from 'node:fs';
-     process.on('message', ({ name }) => {
-       if (!name) return;
-       appendFileSync(${JSON.stringify(started)}, process.pid + '\\n');
-       for (;;);
-     });`,
-    1000,
-  );
-  for (let k = 0; k < 2; k++) {
-    await assert.rejects(lists.call(clientOf('a'), 'history'), (error) => {
+  const started = join(directory, 'started');
+  writeFileSync(started, '');
+  let now = 0;
+  const lists = scripted(t, blocking(started), () => now);
+  const runs = () => readFileSync(started, 'utf8').split('\n').slice(0, -1);
+  const history = (address: string) => lists.call(clientOf(address), 'history');
+  const isSlow = (call: Promise<unknown>, pauseS: number) =>
+    assert.rejects(call, (error) => {
       assert.ok(error instanceof HttpProblem);
       assert.deepEqual([error.document.status, error.document.code], [503, 'list-slow']);
+      assert.match(error.message, new RegExp(`after 30 s, and is not made again for ${pauseS} s`));
       return true;
     });
+  const ran = async (count: number) => {
+    while (runs().length < count) await setImmediate(null, { signal: t.signal });
+    t.mock.timers.tick(30_000);
+  };
+  for (const [k, pauseS] of [30, 60].entries()) {
+    const calls = [history('a'), history('a')].map((call) => isSlow(call, pauseS));
+    await ran(k + 1);
+    await Promise.all(calls);
+    // Without another process.
+    await isSlow(history('a'), pauseS);
+    assert.equal(runs().length, k + 1);
+    now += pauseS * 1000;
   }
-  // A process that was slow to start has written nothing.
-  writeFileSync(started, '', { flag: 'a' });
-  const pids = () => readFileSync(started, 'utf8').split('\n').filter(Boolean).map(Number);
-  await until('the processes have ended', () => !pids().some(isAlive));
+  // Other clients do not wait.
+  const other = isSlow(history('b'), 30);
+  await ran(3);
+  await other;
+  for (const run of runs()) {
+    const [pid = '', scratch = ''] = run.split(' ');
+    assert.notEqual(scratch, tmpdir());
+    while (isAlive(Number(pid)) || existsSync(scratch))
+      await setImmediate(null, { signal: t.signal });
+  }
 });
 
 /** Answers each call with the hosts of all calls that it has got. */
