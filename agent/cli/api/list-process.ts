@@ -60,6 +60,7 @@ export class ListProcess {
   readonly #config: ResolvedConfig;
   readonly #script: URL;
   readonly #now: () => number;
+  #isClosed = false;
   #child: Child | null = null;
   /** Those of processes that have not ended. */
   readonly #directories = new Set<string>();
@@ -85,9 +86,10 @@ export class ListProcess {
   }
 
   close(): void {
-    const closed = new Error('the server has been closed');
-    for (const { reject } of [...this.#waiting.values()].flat()) reject(closed);
+    this.#isClosed = true;
+    for (const { reject } of [...this.#waiting.values()].flat()) reject(closed());
     this.#waiting.clear();
+    if (this.#running) this.#ended().reject(closed());
     this.#drop();
     for (const directory of this.#directories) removeScratch(directory);
   }
@@ -105,7 +107,8 @@ export class ListProcess {
       this.#remove(address, call);
       reject(new HttpProblem(503, 'client-gone', 'the client has gone', AGAIN));
     };
-    if (signal.aborted) leave();
+    if (this.#isClosed) reject(closed());
+    else if (signal.aborted) leave();
     else if (pause && this.#now() < pause.until) reject(slow(pause));
     else {
       signal.addEventListener('abort', leave, { once: true });
@@ -247,6 +250,10 @@ function slow({ ms }: Pause): HttpProblem {
     `and is not made again for ${ms / 1000} s`;
   const remedy = 'try again in some minutes, and start agents of older versions with this one';
   return new HttpProblem(503, 'list-slow', detail, remedy);
+}
+
+function closed(): Error {
+  return new Error('the server has been closed');
 }
 
 function madeDirectory(): string | null {

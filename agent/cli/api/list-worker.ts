@@ -1,6 +1,8 @@
 // The process that reads state files for the lists of the API: a list of many hosts takes longer than
-// a turn of the server's event loop may. It ends with the server, whose channel closes then.
+// a turn of the server's event loop may. It ends with the server: a thread looks for that, because a
+// step of SQLite does not see that the channel has closed.
 
+import { Worker } from 'node:worker_threads';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
@@ -15,6 +17,12 @@ import {
   type UrlView,
   urlsPage,
 } from '../views/query-pages.ts';
+
+/** A process whose parent has ended gets another one. */
+const WATCH = `setInterval(() => {
+  if (process.ppid !== ${process.ppid}) process.kill(process.pid, 'SIGKILL');
+}, 1000);`;
+new Worker(WATCH, { eval: true }).unref();
 
 let config: ResolvedConfig;
 

@@ -39,6 +39,11 @@ export class Services {
     this.lists = new ClusterLists(config, this.#process, this.watch, new RemoteClient(keys));
   }
 
+  close(): void {
+    this.queries.close();
+    this.#process.close();
+  }
+
   get #source() {
     return { file: this.#config.file, dataDir: this.#config.agent.dataDir };
   }

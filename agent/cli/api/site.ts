@@ -61,7 +61,7 @@ export class Site {
   }
 
   close(): void {
-    this.#p.services.queries.close();
+    this.#p.services.close();
   }
 
   /** Why no agent can be asked until this process has ended and is started again; null: they can. */

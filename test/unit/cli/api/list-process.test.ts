@@ -1,6 +1,7 @@
 // Calls to the process that reads the lists.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,6 +48,51 @@ function scripted(t: TestContext, script: string, now?: () => number): ListProce
   });
   return lists;
 }
+
+test('a closed process ends, and starts no other', async (t) => {
+  const lists = scripted(t, "process.on('message', () => {});");
+  const running = lists.call(clientOf('a'), 'history');
+  lists.close();
+  await assert.rejects(running, /has been closed/);
+  await assert.rejects(lists.call(clientOf('a'), 'history'), /has been closed/);
+});
+
+test('the process ends in the middle of a step if its server was killed', {
+  timeout: 60_000,
+}, async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'ubiring-lists-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const source = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const api = '../../../../agent/cli/api';
+  const worker = join(directory, 'worker.mjs');
+  const started = join(directory, 'started');
+  writeFileSync(started, '');
+  writeFileSync(
+    worker,
+    `import { writeFileSync } from 'node:fs';
+     import ${source(`${api}/list-worker.ts`)};
+     process.prependListener('message', ({ name }) => {
+       if (!name) return;
+       writeFileSync(${JSON.stringify(started)}, process.pid + '\\n');
+       for (;;);
+     });`,
+  );
+  const script = join(directory, 'server.mjs');
+  writeFileSync(
+    script,
+    `import { ListProcess } from ${source(`${api}/list-process.ts`)};
+     const lists = new ListProcess({}, new URL(${JSON.stringify(pathToFileURL(worker).href)}));
+     lists.call({ address: 'a', signal: new AbortController().signal }, 'history');`,
+  );
+  const server = spawn(process.execPath, [script]);
+  t.after(() => server.kill('SIGKILL'));
+  const pid = () => readFileSync(started, 'utf8');
+  while (!pid().endsWith('\n')) await setImmediate(null, { signal: t.signal });
+  const child = Number(pid());
+  t.after(() => isAlive(child) && process.kill(child, 'SIGKILL'));
+  server.kill('SIGKILL');
+  while (isAlive(child)) await setImmediate(null, { signal: t.signal });
+});
 
 test('calls to a process that ends fail, and the next call starts another', async (t) => {
   const lists = scripted(
