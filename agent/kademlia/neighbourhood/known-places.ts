@@ -62,7 +62,8 @@ type Way =
   | { readonly kind: 'doubtful' };
 
 export interface PlacesParts {
-  readonly me: Pick<Neighbour, 'id' | 'joined' | 'drained'>;
+  /** Its identifiers are the keys of the paths, in the same order. */
+  readonly me: Pick<Neighbour, 'id' | 'identifiers' | 'joined' | 'drained'>;
   readonly paths: readonly KnownPath[];
   readonly members: readonly Placed[];
   /** Agents of a region that count, with which this agent still decides. */
@@ -71,27 +72,19 @@ export interface PlacesParts {
 
 export class Places {
   readonly parts: PlacesParts;
-  readonly #mine: readonly Key[];
-  /** The first of the paths that lead to equal results: of one region, and with the same beside it. */
-  readonly #different: readonly number[];
+  #different: readonly number[] | null = null;
   /** The results of `fewBeside` by subtree. Bound: 160 for each path. */
   readonly #few = new Map<string, readonly Neighbour[] | null>();
 
   constructor(parts: PlacesParts) {
     this.parts = parts;
-    this.#mine = parts.paths.map(({ key }) => key);
-    const different = new Map<string, number>();
-    for (const [index, { key, length, beside }] of parts.paths.entries()) {
-      const name = `${nameOf(prefixOf(key, length))} ${beside.join()}`;
-      if (!different.has(name)) different.set(name, index);
-    }
-    this.#different = [...different.values()];
   }
 
   /** What is known of the preference list of a host with this key. */
   of(host: Key): Place {
     const { paths, members, me, decides } = this.parts;
     let isUnsure = false;
+    this.#different ??= differentPaths(paths);
     for (const index of this.#different) {
       const path = paths[index]!;
       const way = this.#wayTo(path, index, host);
@@ -149,8 +142,8 @@ export class Places {
   #membersBeside(key: Key, index: number, level: number): readonly Neighbour[] | null {
     const known: Neighbour[] = [];
     // This agent may itself be there with another identifier.
-    const { paths } = this.parts;
-    const isHere = hasBeside(this.#mine, key, level, (place) => paths[place]!.length <= level);
+    const { paths, me } = this.parts;
+    const isHere = hasBeside(me.identifiers, key, level, (place) => paths[place]!.length <= level);
     let isShared = isHere;
     for (const { neighbour, levels } of this.parts.members) {
       if (!levels[index]!.has(level)) continue;
@@ -162,8 +155,7 @@ export class Places {
   }
 
   #orderOf(others: readonly Neighbour[], host: Key): NeighbourId[] {
-    const all = [{ id: this.parts.me.id, identifiers: this.#mine }, ...others];
-    return all
+    return [this.parts.me, ...others]
       .map(({ id, identifiers }) => ({ id, distance: distanceTo(host, identifiers) }))
       .sort((a, b) => (a.distance < b.distance ? -1 : 1))
       .map(({ id }) => id);
@@ -172,6 +164,19 @@ export class Places {
 
 function nameOf({ bits, length }: Prefix): string {
   return `${bits}/${length}`;
+}
+
+/**
+ * The places of the paths that may lead to different results. Paths of one region are told apart by
+ * the subtrees beside them, because each path learns on its own which ones are empty.
+ */
+function differentPaths(paths: readonly KnownPath[]): readonly number[] {
+  const places = new Map<string, number>();
+  for (const [index, { key, length, beside }] of paths.entries()) {
+    const name = `${nameOf(prefixOf(key, length))} ${beside.join()}`;
+    if (!places.has(name)) places.set(name, index);
+  }
+  return [...places.values()];
 }
 
 /** Whether the agent counts for the size of a region. */
@@ -201,8 +206,6 @@ function hasBeside(
   if (!isLong(identifiers)) {
     return identifiers.some((one, i) => holds(i) && commonPrefix(one, key) === level);
   }
-  for (const place of placesIn(identifiers, siblingOf(key, level))) {
-    if (holds(place)) return true;
-  }
+  for (const place of placesIn(identifiers, siblingOf(key, level))) if (holds(place)) return true;
   return false;
 }

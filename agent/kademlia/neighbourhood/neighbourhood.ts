@@ -329,7 +329,12 @@ export class Neighbourhood {
   /** What is known of the preference lists now. */
   places(): Places {
     return new Places({
-      me: { id: this.#me, joined: this.#joined, drained: this.#drained },
+      me: {
+        id: this.#me,
+        identifiers: this.#mine,
+        joined: this.#joined,
+        drained: this.#drained,
+      },
       paths: this.#paths.map((path) => ({
         key: path.key,
         length: path.complete,

@@ -3,13 +3,17 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Neighbour } from '../../../../agent/kademlia/neighbourhood/known-places.ts';
+import fc from 'fast-check';
 import {
+  type Beside,
   type KnownPath,
+  type Neighbour,
+  type Place,
   type Placed,
   Places,
+  type PlacesParts,
 } from '../../../../agent/kademlia/neighbourhood/known-places.ts';
-import { commonPrefix, KEY_BITS } from '../../../../assignment/identifiers.ts';
+import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../../../assignment/identifiers.ts';
 import { contactOf, keyOfBits, namedIdentifiers } from '../contacts.ts';
 
 interface Stage {
@@ -49,7 +53,8 @@ function placesOf({
     return { key, length, beside: stage.beside?.[i] ?? Array(length).fill('occupied') };
   });
   const members = Object.entries(stage.members ?? { '001': [2] }).map(placed);
-  return new Places({ me: { id: me, joined, drained: false }, paths, members, decides });
+  const self = { id: me, identifiers: keys, joined, drained: false };
+  return new Places({ me: self, paths, members, decides });
 }
 
 const of = (places: Places, bits: string) => {
@@ -187,26 +192,117 @@ describe('several identifiers', () => {
     assert.equal(of(places, '0'), 'unsure');
   });
 
-  it('of two paths to one region, the one that knows more decides', () => {
-    const pathOf = (bits: string, ...beside: KnownPath['beside']): KnownPath => {
-      return { key: keyOfBits(bits), length: 2, beside };
-    };
-    const [less, more] = [
-      pathOf('1111', 'occupied', 'doubtful'),
-      pathOf('1101', 'occupied', 'empty'),
-    ];
-    const me = { id: 'a1', joined: true, drained: false };
-    for (const paths of [
-      [less, more],
-      [more, less],
-    ]) {
-      const places = new Places({ me, paths, members: [], decides: 1 });
-      assert.deepEqual(places.of(keyOfBits('1000')), { kind: 'known', order: ['a1'] });
-    }
+  it('what one path of a region knows to be empty decides, although another path doubts it', () => {
+    const beside = [['occupied', 'doubtful'] as const, ['occupied', 'empty'] as const];
+    const places = placesOf({ me: '1111+1101', beside, members: { '111': [2] } });
+    assert.deepEqual(of(places, '1000'), ['1111+1101', '111']);
   });
 
   it('a list names an agent once, at its nearest identifier', () => {
     const places = placesOf({ members: { '001+0001': [2, 2], '00001': [2] } });
     assert.deepEqual(of(places, '0001'), ['001+0001', '0', '00001']);
+  });
+});
+
+describe('a view of few or many paths', () => {
+  const BITS = 7;
+  const key = fc.nat(2 ** BITS - 1).map((bits) => BigInt(bits) << BigInt(KEY_BITS - BITS));
+  const keys = (minLength: number, maxLength: number) =>
+    fc.uniqueArray(key, { minLength, maxLength });
+  const length = fc.constantFrom(0, 1, 2, 2, 3, KEY_BITS);
+  const levels = <T>(each: fc.Arbitrary<T>, size: number) =>
+    fc.array(each, { minLength: size, maxLength: size });
+  const beside = fc.constantFrom<Beside>('empty', 'occupied', 'doubtful');
+
+  const pathOf = (key: Key) =>
+    fc.record({ length, beside: levels(beside, 3) }).map(({ length, beside }): KnownPath => {
+      return { key, length, beside: length === KEY_BITS ? [] : beside.slice(0, length) };
+    });
+  const memberOf = keys(1, 3).chain((identifiers) => {
+    const lengths = levels(length, identifiers.length);
+    const state = { joined: fc.boolean(), drained: fc.boolean() };
+    return fc.record({ ...state, regions: lengths, complete: lengths }).map((one) => {
+      return { ...one, identifiers };
+    });
+  });
+  const parts = fc.oneof(keys(2, 8), keys(32, 40)).chain((mine) =>
+    fc
+      .record({
+        paths: fc.tuple(...mine.map(pathOf)),
+        members: fc.array(memberOf, { maxLength: 4 }),
+        decides: fc.integer({ min: 1, max: 3 }),
+      })
+      .map(({ paths, members, decides }): PlacesParts => {
+        const me = { id: 'me', identifiers: mine, joined: true, drained: false };
+        const placed = members.map((member, i): Placed => {
+          const levels = mine.map((own) => {
+            return new Set(member.identifiers.map((one) => commonPrefix(one, own)));
+          });
+          const depths = levels.map((of) => Math.max(...of));
+          return { neighbour: { ...member, id: `a${i}` }, levels, depths };
+        });
+        return { me, paths, members: placed, decides };
+      }),
+  );
+
+  const counts = ({ joined, drained }: Pick<Neighbour, 'joined' | 'drained'>) => joined && !drained;
+
+  /** All others beside the path, of which every identifier is read. */
+  function fewOf({ paths, members }: PlacesParts, key: Key, level: number) {
+    const isBeside = (one: Key) => commonPrefix(one, key) === level;
+    const isHere = paths.some((other) => other.length <= level && isBeside(other.key));
+    const all = members.map(({ neighbour }) => neighbour);
+    const there = all.filter(({ identifiers }) => identifiers.some(isBeside));
+    const sees = (holds: (one: Neighbour, i: number) => boolean) =>
+      there.some(
+        (one) => counts(one) && one.identifiers.some((k, i) => isBeside(k) && holds(one, i)),
+      );
+    if (isHere) return there;
+    if (sees(({ regions }, i) => regions[i]! > level)) return null;
+    return sees(({ complete }, i) => complete[i]! <= level) ? there : null;
+  }
+
+  /** The agents on the way into the path's region, or why the way does not lead there. */
+  function wayTo(parts: PlacesParts, { key, length, beside }: KnownPath, host: Key) {
+    if (length === KEY_BITS) return 'unsure';
+    const before: Neighbour[] = [];
+    let isSure = true;
+    for (let level = commonPrefix(key, host); level < length; level++) {
+      if (bitAt(key, level) === bitAt(host, level) || beside[level] === 'empty') continue;
+      const few = fewOf(parts, key, level);
+      if (few) before.push(...few);
+      else if (beside[level] === 'occupied') return 'elsewhere';
+      else isSure = false;
+    }
+    return isSure ? before : 'unsure';
+  }
+
+  /** The place of a host, for which every path is followed. */
+  function placeOf(parts: PlacesParts, host: Key): Place {
+    const { me, paths, members, decides } = parts;
+    const ways = paths.map((path) => wayTo(parts, path, host));
+    const index = ways.findIndex((way) => typeof way !== 'string');
+    if (index < 0) return { kind: ways.includes('unsure') ? 'unsure' : 'elsewhere' };
+    const { key, length } = paths[index]!;
+    const inside = members
+      .map(({ neighbour }) => neighbour)
+      .filter(({ identifiers }) => identifiers.some((one) => commonPrefix(one, key) >= length));
+    const all = [me, ...new Set([...(ways[index] as Neighbour[]), ...inside])];
+    if (length > 0 && all.filter(counts).length < decides) return { kind: 'unsure' };
+    const order = all
+      .map(({ id, identifiers }) => {
+        const [distance] = identifiers.map((one) => one ^ host).sort((a, b) => (a < b ? -1 : 1));
+        return { id, distance: distance! };
+      })
+      .sort((a, b) => (a.distance < b.distance ? -1 : 1));
+    return { kind: 'known', order: order.map(({ id }) => id) };
+  }
+
+  it('has the places that follow from each of the paths', () => {
+    const property = fc.property(parts, fc.array(key, { minLength: 8 }), (parts, hosts) => {
+      const places = new Places(parts);
+      for (const host of hosts) assert.deepEqual(places.of(host), placeOf(parts, host));
+    });
+    fc.assert(property, { numRuns: 300 });
   });
 });

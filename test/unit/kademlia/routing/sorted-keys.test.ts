@@ -153,8 +153,10 @@ describe('a view with many identifiers', () => {
     const members = [1, 2].map((first) => ({
       ...{ identifiers: counted(first), drained: false, joined: true, lengths: [] },
     }));
-    const hood = hoodOf(counted(0), members);
+    const mine = counted(0);
+    const hood = hoodOf(mine, members);
     hood.places().of(5n);
+    assert.equal(hood.places().parts.me.identifiers, mine, 'sorted once for all views');
     assert.equal(hood.ledPaths().length, 1000);
     assert.ok(reads < 100_000, `${reads} reads for 3,000 identifiers`);
   });
