@@ -133,7 +133,7 @@ function leavesOf(members: readonly RingMember[], known: KnownIdentifiers): Leav
 }
 
 /** Where a subtree divides. */
-interface Fork {
+export interface Fork {
   /** The first bit in which its identifiers differ. */
   readonly depth: number;
   /** Index of its first identifier with that bit set. */
@@ -141,16 +141,26 @@ interface Fork {
 }
 
 /** The fork of the subtree from `low` up to `high - 1`; undefined if its identifiers are equal. */
-function forkOf(keys: readonly Key[], low: number, high: number): Fork | undefined {
+export function forkOf(keys: readonly Key[], low: number, high: number): Fork | undefined {
   const last = keys[high - 1]!;
   const depth = commonPrefix(keys[low]!, last);
   if (depth === KEY_BITS) return undefined;
+  return { depth, middle: firstAtOrAfter(keys, startOfOnes(last, depth), low, high) };
+}
+
+/** The first key with the bits of `key` before the depth and a one there; `key` has a one there. */
+export function startOfOnes(key: Key, depth: number): Key {
   const belowFork = BigInt(KEY_BITS - 1 - depth);
-  return { depth, middle: firstAtOrAfter(keys, (last >> belowFork) << belowFork, low, high) };
+  return (key >> belowFork) << belowFork;
 }
 
 /** Index of the first key from `low` up to `high - 1` that is at least `key`; `high` if none is. */
-function firstAtOrAfter(keys: readonly Key[], key: Key, low: number, high: number): number {
+export function firstAtOrAfter(
+  keys: readonly Key[],
+  key: Key,
+  low = 0,
+  high = keys.length,
+): number {
   let [from, to] = [low, high];
   while (from < to) {
     const middle = (from + to) >>> 1;

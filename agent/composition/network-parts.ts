@@ -81,7 +81,7 @@ export async function connectNetworks(
       ready.set(other, opened.ready);
     }
     announcement = new Announcement(pools.get(network)!, randomId(), () => {
-      return meetsAny(config, starting);
+      return mayJoin(config, starting);
     });
     const made = announcement;
     const compare = () => compareOthers(pools, ready, network);
@@ -119,7 +119,8 @@ export async function connectNetworks(
   return { ok: true, networks: { build, close, leave } };
 }
 
-async function meetsAny({ agent, cluster }: Config, starting: readonly string[]): Promise<boolean> {
+/** Whether the agents can be of a cluster that runs: one has a state, or another agent answers. */
+async function mayJoin({ agent, cluster }: Config, starting: readonly string[]): Promise<boolean> {
   // An agent with a state has been in this network: it waits for the others of its cluster.
   if (starting.some((id) => existsSync(join(agent.dataDir, id, 'state.sqlite')))) return true;
   const { agents, contacts } = cluster;

@@ -160,8 +160,8 @@ export async function ubiring(...args: readonly string[]): Promise<Finished> {
 }
 
 /**
- * Asserts that nginx's log agrees with `urls`, which the crawls have fetched. Only requests that the agents
- * aborted may be in the log in addition.
+ * Asserts that nginx's log agrees with `urls`, which the crawls have fetched. Only requests that the
+ * agents aborted may be in the log in addition.
  *
  * @returns the number of aborted requests, and how many of them nginx answered
  */

@@ -29,11 +29,8 @@ export interface Client {
 const WAITING_MAX = 256;
 /** The start of the process on a busy machine, and much more than any list takes. */
 const LIST_MS_MAX = 30_000;
-
-/** The pause after a list that was given up, so that the next does not use the disk at once. */
-const PAUSE_MS = 30_000;
-/** Each further pause is twice as long. */
-const PAUSE_MS_MAX = 600_000;
+/** For so long, a client does not get a list again that was given up: others have their turns. */
+const PAUSE_MS = 300_000;
 
 const AGAIN = 'try again in some seconds';
 
@@ -41,12 +38,6 @@ interface Child {
   readonly process: ChildProcess;
   /** For its temporary files. Null: there is no room, so its copies fail and say why. */
   readonly directory: string | null;
-}
-
-interface Pause {
-  /** Monotonic milliseconds. */
-  readonly until: number;
-  readonly ms: number;
 }
 
 interface Call {
@@ -72,8 +63,8 @@ export class ListProcess {
    * connection with one at a time, and emptied by the process and by clients that go.
    */
   readonly #waiting = new Map<string, Call[]>();
-  /** By client and list. Each has cost half a minute, and goes with its time, so they are few. */
-  readonly #pauses = new Map<string, Pause>();
+  /** By client and list, when a pause ends (mono). Each has cost LIST_MS_MAX, so they are few. */
+  readonly #pauses = new Map<string, number>();
 
   /**
    * @param script - of the process; tests replace it
@@ -102,14 +93,12 @@ export class ListProcess {
   ): Promise<ReturnType<ListCalls[N]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const call: Call = { address, request: { name, args }, resolve, reject };
-    const pause = this.#pauses.get(keyOf(call));
     const leave = () => {
       this.#remove(address, call);
       reject(new HttpProblem(503, 'client-gone', 'the client has gone', AGAIN));
     };
     if (this.#isClosed) reject(closed());
     else if (signal.aborted) leave();
-    else if (pause && this.#now() < pause.until) reject(slow(pause));
     else {
       signal.addEventListener('abort', leave, { once: true });
       this.#add(address, call);
@@ -145,6 +134,10 @@ export class ListProcess {
     const [address, [call, ...others]] = turn;
     this.#waiting.delete(address);
     if (others.length > 0) this.#waiting.set(address, others);
+    if (this.#isPaused(call!)) {
+      call!.reject(slow());
+      return this.#next();
+    }
     this.#running = call!;
     try {
       if (!isKept(this.#child)) this.#drop();
@@ -183,9 +176,7 @@ export class ListProcess {
     };
     child.on('message', ({ result, problem, error }: ListResponse) => {
       if (this.#child?.process !== child || this.#running === null) return;
-      const call = this.#ended();
-      const { resolve, reject } = call;
-      this.#pauses.delete(keyOf(call));
+      const { resolve, reject } = this.#ended();
       if (problem) {
         const { status, code, detail, remedy } = problem;
         reject(new HttpProblem(status, code, detail, remedy));
@@ -206,25 +197,16 @@ export class ListProcess {
   /** The process may be in a step of SQLite that does not end. */
   #giveUp(): void {
     const call = this.#ended();
-    const problem = slow(this.#pause(keyOf(call)));
-    const alike =
-      this.#waiting.get(call.address)?.filter((one) => keyOf(one) === keyOf(call)) ?? [];
-    for (const one of alike) this.#remove(call.address, one);
-    for (const one of [call, ...alike]) one.reject(problem);
+    this.#pauses.set(keyOf(call), this.#now() + PAUSE_MS);
+    call.reject(slow());
     // The next call starts another.
     this.#drop();
     this.#next();
   }
 
-  #pause(key: string): Pause {
-    const now = this.#now();
-    for (const [old, { until }] of this.#pauses)
-      if (until + PAUSE_MS_MAX < now) this.#pauses.delete(old);
-    const before = this.#pauses.get(key);
-    const ms = before ? Math.min(2 * before.ms, PAUSE_MS_MAX) : PAUSE_MS;
-    const pause = { until: now + ms, ms };
-    this.#pauses.set(key, pause);
-    return pause;
+  #isPaused(call: Call): boolean {
+    for (const [key, until] of this.#pauses) if (until <= this.#now()) this.#pauses.delete(key);
+    return this.#pauses.has(keyOf(call));
   }
 
   #drop(): void {
@@ -244,12 +226,10 @@ function keyOf({ address, request }: Call): string {
   return `${request.name} ${address}`;
 }
 
-function slow({ ms }: Pause): HttpProblem {
-  const detail =
-    `the list was not complete after ${LIST_MS_MAX / 1000} s, ` +
-    `and is not made again for ${ms / 1000} s`;
-  const remedy = 'try again in some minutes, and start agents of older versions with this one';
-  return new HttpProblem(503, 'list-slow', detail, remedy);
+function slow(): HttpProblem {
+  const [limit, pause] = [LIST_MS_MAX / 1000, PAUSE_MS / 60_000];
+  const detail = `the list was not complete after ${limit} s, and is not made again for ${pause} min`;
+  return new HttpProblem(503, 'list-slow', detail, 'try again in some minutes');
 }
 
 function closed(): Error {

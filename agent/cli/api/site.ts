@@ -96,7 +96,7 @@ export class Site {
     if (!request.complete) response.setHeader('connection', 'close');
     if (problem.document.status === 401) response.setHeader('www-authenticate', 'Bearer');
     if (problem.document.code.endsWith('-busy')) response.setHeader('retry-after', '1');
-    if (problem.document.code === 'list-slow') response.setHeader('retry-after', '30');
+    if (problem.document.code === 'list-slow') response.setHeader('retry-after', '300');
     const body = JSON.stringify(problem.document);
     response.writeHead(problem.document.status, { 'content-type': 'application/problem+json' });
     response.end(`${body}\n`);

@@ -14,8 +14,8 @@ export interface AgentEvents {
   /** The number of the last event; later ones have higher numbers. */
   readonly last: number;
   /**
-   * Of the time of the first event: tells the states apart that the agent has one after the other.
-   * Empty if there is no event, or if the version of another machine does not say it.
+   * It is made from the time of the first event, so it changes when a new state replaces the old one.
+   * Empty if there is no event, or if the agent of another machine is too old to send it.
    */
   readonly mark: string;
   readonly events: readonly {

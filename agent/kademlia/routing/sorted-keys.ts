@@ -3,6 +3,7 @@
 // are shared and never change, so their ascending order is computed once for each array.
 
 import { bitAt, commonPrefix, KEY_BITS, type Key } from '../../../assignment/identifiers.ts';
+import { firstAtOrAfter, forkOf, startOfOnes } from '../../../assignment/kademlia.ts';
 
 /** Fewer identifiers are read one by one, which takes less time than a search. */
 const SORTED_MIN = 32;
@@ -40,21 +41,10 @@ function compare(a: Key, b: Key): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Index of the first key that is not below the bound. */
-function indexFrom(keys: readonly Key[], bound: Key, start = 0, end = keys.length): number {
-  let [from, to] = [start, end];
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (keys[middle]! < bound) from = middle + 1;
-    else to = middle;
-  }
-  return from;
-}
-
 /** The smallest identifier that is not below the bound. */
 export function firstFrom(identifiers: readonly Key[], bound: Key): Key | undefined {
   const { keys } = sorted(identifiers);
-  return keys[indexFrom(keys, bound)];
+  return keys[firstAtOrAfter(keys, bound)];
 }
 
 /** The places in the given array of the identifiers from `first` to before `end`. */
@@ -64,7 +54,7 @@ export function* placesBetween(
   end: Key,
 ): Generator<number> {
   const { keys, places } = sorted(identifiers);
-  for (let at = indexFrom(keys, first); at < keys.length && keys[at]! < end; at++) {
+  for (let at = firstAtOrAfter(keys, first); at < keys.length && keys[at]! < end; at++) {
     yield places[at]!;
   }
 }
@@ -74,20 +64,12 @@ export function nearestDistance(key: Key, identifiers: readonly Key[]): Key {
   const { keys } = sorted(identifiers);
   let [from, to] = [0, keys.length];
   for (;;) {
-    const last = keys[to - 1]!;
-    const depth = commonPrefix(keys[from]!, last);
-    if (depth === KEY_BITS) return last ^ key;
-    // They differ first in this bit. Those that agree with the key in it are nearer.
-    const middle = indexFrom(keys, startOfOnes(last, depth), from, to);
-    if (bitAt(key, depth) === 0) to = middle;
-    else from = middle;
+    const fork = forkOf(keys, from, to);
+    if (fork === undefined) return keys[from]! ^ key;
+    // Those that agree with the key in the bit in which they differ first are nearer.
+    if (bitAt(key, fork.depth) === 0) to = fork.middle;
+    else from = fork.middle;
   }
-}
-
-/** The first key with the same bits before the depth and a one there; `key` has a one there. */
-function startOfOnes(key: Key, depth: number): Key {
-  const rest = BigInt(KEY_BITS - 1 - depth);
-  return (key >> rest) << rest;
 }
 
 /** For each key: the levels at which identifiers leave the path to it, `KEY_BITS` if one is it. */
@@ -106,8 +88,8 @@ export function levelsBeside(keys: readonly Key[], identifiers: readonly Key[]):
     const depth = commonPrefix(smallest, largest);
     if (depth === KEY_BITS) return note(from, to, KEY_BITS);
     const ones = startOfOnes(largest, depth);
-    const middle = indexFrom(paths, ones, from, to);
-    const divide = indexFrom(others, ones, first, end);
+    const middle = firstAtOrAfter(paths, ones, from, to);
+    const divide = firstAtOrAfter(others, ones, first, end);
     if (divide < end) note(from, middle, depth);
     if (first < divide) note(middle, to, depth);
     walk(from, middle, first, divide);

@@ -24,19 +24,19 @@ interface Role {
 export class Announcement {
   readonly #pools: RedisPools;
   readonly #id: string;
-  readonly #meets: () => Promise<boolean>;
+  readonly #mayJoin: () => Promise<boolean>;
   /** The token of a centre that has died, and whose lease has not ended. */
   #dead = '';
   #isMade = false;
 
   /**
    * @param id - names this start
-   * @param meets - whether any other agent answers that this one is to form a cluster with
+   * @param mayJoin - whether this start can be one of the cluster that runs
    */
-  constructor(pools: RedisPools, id: string, meets: () => Promise<boolean>) {
+  constructor(pools: RedisPools, id: string, mayJoin: () => Promise<boolean>) {
     this.#pools = pools;
     this.#id = id;
-    this.#meets = meets;
+    this.#mayJoin = mayJoin;
   }
 
   /**
@@ -81,7 +81,7 @@ export class Announcement {
    * answers, this agent would begin another.
    */
   async #isOurs({ home }: Role): Promise<boolean> {
-    return home === this.#pools.home || (await this.#meets());
+    return home === this.#pools.home || (await this.#mayJoin());
   }
 
   /** The role once an agent has taken or renewed it; null: the centre has died. */

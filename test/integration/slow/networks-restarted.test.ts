@@ -1,6 +1,7 @@
 // Two networks crawl one web, and their Redis fails meanwhile. It comes back with its file, with an
-// old file, or empty; a replica takes its place, by hand or by Sentinels; or a cluster moves the keys of a network to another
-// node and back. No page is missing, and few are fetched twice.
+// old file, or empty; a replica takes its place, by hand or by Sentinels; or a cluster moves the keys
+// of a network to another node and back. Or one of the networks is stopped. No page is missing, and
+// few are fetched twice.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

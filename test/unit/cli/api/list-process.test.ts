@@ -135,28 +135,28 @@ test('a list that takes too long is given up, and leaves no process and no file'
   const lists = scripted(t, blocking(started), () => now);
   const runs = () => readFileSync(started, 'utf8').split('\n').slice(0, -1);
   const history = (address: string) => lists.call(clientOf(address), 'history');
-  const isSlow = (call: Promise<unknown>, pauseS: number) =>
+  const isSlow = (call: Promise<unknown>) =>
     assert.rejects(call, (error) => {
       assert.ok(error instanceof HttpProblem);
       assert.deepEqual([error.document.status, error.document.code], [503, 'list-slow']);
-      assert.match(error.message, new RegExp(`after 30 s, and is not made again for ${pauseS} s`));
+      assert.match(error.message, /after 30 s, and is not made again for 5 min/);
       return true;
     });
   const ran = async (count: number) => {
     while (runs().length < count) await setImmediate(null, { signal: t.signal });
     t.mock.timers.tick(30_000);
   };
-  for (const [k, pauseS] of [30, 60].entries()) {
-    const calls = [history('a'), history('a')].map((call) => isSlow(call, pauseS));
-    await ran(k + 1);
+  for (const count of [1, 2]) {
+    const calls = [history('a'), history('a')].map(isSlow);
+    await ran(count);
     await Promise.all(calls);
     // Without another process.
-    await isSlow(history('a'), pauseS);
-    assert.equal(runs().length, k + 1);
-    now += pauseS * 1000;
+    await isSlow(history('a'));
+    assert.equal(runs().length, count);
+    now += 300_000;
   }
   // Other clients do not wait.
-  const other = isSlow(history('b'), 30);
+  const other = isSlow(history('b'));
   await ran(3);
   await other;
   for (const run of runs()) {

@@ -1,4 +1,4 @@
-// Answers that clients do not read.
+// Answers that clients do not read, and the end of the server.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -6,8 +6,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
-import type { Services } from '../../../../agent/cli/api/services.ts';
+import { Services } from '../../../../agent/cli/api/services.ts';
 import { Site } from '../../../../agent/cli/api/site.ts';
+import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { Tokens } from '../../../../agent/cli/http/tokens.ts';
 
 /** More than the buffers of a connection hold. */
@@ -65,3 +66,12 @@ for (const [what, request] of Object.entries(REQUESTS)) {
     },
   );
 }
+
+test('a site that is closed ends the process of the lists', async () => {
+  const config = { file: 'crawl.yaml', agent: { dataDir: '/no-such-directory' }, cluster: {} };
+  const services = new Services(config as unknown as ResolvedConfig, []);
+  const parts = { tokens: Tokens.none, assets: new Map(), version: '1', onError: () => {} };
+  new Site({ services, ...parts }).close();
+  const client = { address: 'a', signal: new AbortController().signal };
+  await assert.rejects(services.circle(0, client), /the server has been closed/);
+});
