@@ -26,6 +26,8 @@ export interface Kind {
 export interface Series extends Kind {
   /** One for each round. */
   readonly crawls: CrawlFigures[];
+  /** A further crawl that counts, which costs time itself; null: not yet. */
+  counted: CrawlFigures | null;
   /** A further crawl with a profile; null if none was requested. */
   profiled: CrawlFigures | null;
 }
@@ -88,7 +90,7 @@ export function costTable(all: readonly Series[], title: string): Table {
     spreadText(spread(one.crawls.map(cpuPerPage))),
     spreadText(spread(overOneAgent(one, all))),
     spreadText(spread(overNoCopy(one, all))),
-    ...counts.map(([name, , digits]) => figureText(medianOf(one, name), digits)),
+    ...counts.map(([name, , digits]) => figureText(countOf(one, name), digits)),
     figureText(spread(one.crawls.map(({ pages, seconds }) => pages / seconds)).median, 0),
     one.crawls.map(({ load }) => load).join(' '),
   ]);
@@ -97,8 +99,8 @@ export function costTable(all: readonly Series[], title: string): Table {
   return { title, columns, rows };
 }
 
-function medianOf({ crawls }: Series, name: keyof PageCost): number {
-  return spread(crawls.map((crawl) => costPerPage(crawl)[name])).median;
+function countOf({ counted }: Series, name: keyof PageCost): number {
+  return counted === null ? Number.NaN : costPerPage(counted)[name];
 }
 
 /** Parts of the main thread, or all of it, and the other threads. */
@@ -159,12 +161,12 @@ export function shareTable(all: readonly Series[]): Table {
 /** All that was measured, for `--json`. */
 export function figuresOf(all: readonly Series[]): unknown[] {
   return all.map((one) => {
-    const { foreign, agents, backups, crawls } = one;
+    const { foreign, agents, backups, crawls, counted } = one;
     return {
       ...{ foreign, agents, backups, cpuMsPerPage: spread(crawls.map(cpuPerPage)) },
       overOneAgent: spread(overOneAgent(one, all)),
       overNoCopy: spread(overNoCopy(one, all)),
-      perPage: crawls.map(costPerPage),
+      perPage: counted && costPerPage(counted),
       shares: Object.fromEntries(sharesOf(one)),
       pagesPerSecond: crawls.map(({ pages, seconds }) => pages / seconds),
       loopLateMs: crawls.map((crawl) => crawl.agents.map((agent) => agent.loopLateMs)),

@@ -1,7 +1,7 @@
 // Crawls of plain webs by clusters of several sizes, one after the other, in several rounds: the
 // basis of `scale.ts` and `copies.ts`. Each web has another share of links to other hosts. All kinds
 // of crawls alternate, and every other round runs in reverse order, so that a drift of the machine
-// favours none. Crawls that are profiled come last, and their times do not count.
+// favours none. Crawls that are counted or profiled come last, and their times do not count.
 
 import path from 'node:path';
 import {
@@ -57,7 +57,11 @@ export async function measureSeries(
   if (pages % hosts !== 0) {
     throw new UsageError(`--pages ${pages} --hosts ${hosts}: pages must be a multiple of hosts`);
   }
-  const all = kinds.map((kind): Series => ({ ...kind, crawls: [], profiled: null }));
+  const all = kinds.map(
+    (kind): Series => ({
+      ...{ ...kind, crawls: [], counted: null, profiled: null },
+    }),
+  );
   const { directory, remove } = temporaryDirectory();
   try {
     const stages = await writeWebs(given, directory);
@@ -67,11 +71,15 @@ export async function measureSeries(
     };
     for (let run = 1; run <= runs; run++) {
       for (const one of run % 2 === 1 ? all : all.toReversed()) {
-        const done = await crawl(one, 'counts');
+        const done = await crawl(one, 'agent');
         const cpu = cpuPerPage(done).toFixed(2);
         progress(`run ${run}, ${titleOf(one)}: ${cpu} ms a page, load ${done.load}`);
         one.crawls.push(done);
       }
+    }
+    for (const one of all) {
+      one.counted = await crawl(one, 'counts');
+      progress(`counts, ${titleOf(one)}`);
     }
     for (const one of given.profile === 1 ? all : []) {
       one.profiled = await crawl(one, 'profile');

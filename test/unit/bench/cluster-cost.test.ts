@@ -33,7 +33,15 @@ function crawl(crawlCpuMs: number, ...agents: ProbeReport[]): CrawlFigures {
 /** A series of crawls of 100 pages with these processor times. */
 function series(kind: Partial<Kind>, ...cpuMs: number[]): Series {
   const crawls = cpuMs.map((ms) => crawl(ms, agent({})));
-  return { foreign: 10, agents: 1, backups: 0, ...kind, crawls, profiled: null };
+  return {
+    foreign: 10,
+    agents: 1,
+    backups: 0,
+    ...kind,
+    crawls,
+    counted: crawl(0, agent({})),
+    profiled: null,
+  };
 }
 
 describe('bench: the cost of a cluster', () => {
