@@ -106,7 +106,7 @@ const REMOVALS = {
       return { ...message, items: message.items.map((item) => ({ ...item, keep: false })) };
     }),
   ],
-  /** An owner keeps believing what it remembers of its copies (ADR 0014). */
+  /** An owner keeps believing what it remembers of its copies. */
   'marks-asked-again': () => [
     replace(Replication.prototype, 'invalidateAll', () => () => {}),
     replace(Replication.prototype, 'invalidate', () => () => {}),
@@ -139,7 +139,7 @@ const REMOVALS = {
   'tokens-counted': () => [replace(PageBudget.prototype, 'baseOf', () => (pages) => pages)],
   /** A new owner of the page limit counts from zero. */
   'pages-counted': () => [replace(PageBudget.prototype, 'baseOf', () => () => 0)],
-  /** An agent that was absent when a round was ordered does not learn of it (adr/0029). */
+  /** An agent that was absent when a round was ordered does not learn of it. */
   'round-told': () => [
     changeSent('WELCOME', (message) => ({ ...message, orders: beside(message.orders) })),
     changeSent('ORDERS', (message) => ({ ...message, orders: beside(message.orders) })),

@@ -1,4 +1,4 @@
-// Schedules for the rules of a new round (adr/0029): an agent was absent, received no message about
+// Schedules for the rules of a new round: an agent was absent, received no message about
 // it, or received several. Each returns the violations at the end; `schedules.ts` names the rule.
 
 import type { AgentId } from '../../agent/core/protocol/messages.ts';

@@ -227,7 +227,7 @@ function ownerKnowsNoNewcomer(): string[] {
   return lossesIn(c, 400);
 }
 
-/** A newcomer replaces backups, which return their copies. Then it dies (ADR 0014). */
+/** A newcomer replaces backups, which return their copies. Then it dies. */
 function backupGivenUp(): string[] {
   const c = threeOfFour(900);
   c.start('a4');

@@ -2,7 +2,7 @@
 // that this agent owns, and to the addressee of a list. Acknowledgements to others wait until all
 // backups have acknowledged (`isSafe`). The marks of the copies are kept in memory only. Each
 // incarnation queries them, and queries them again whenever another owner may have had a copy
-// deleted (docs/adr/0014).
+// deleted.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { HandOff } from '../hand-off/hand-off.ts';

@@ -1,4 +1,4 @@
-// Finds the events of a host above a number (docs/adr/0014). Events since the last acknowledgement
+// Finds the events of a host above a number. Events since the last acknowledgement
 // are kept in memory, in one tail for each host, with a limit over all hosts. For a copy that is
 // further behind, the rows of the host are read in slices: into a tail if they give few events,
 // else into a backlog (`event-backlog.ts`), which has its own limit. A host without a tail has no

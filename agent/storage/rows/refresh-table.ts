@@ -1,5 +1,5 @@
 // A new round of a crawl: the known URLs of a host are requeued, each under a third number,
-// *again*, which is above the *found* of all URLs that the host had before (adr/0029). The previous
+// *again*, which is above the *found* of all URLs that the host had before. The previous
 // record of a page is kept until the page ends again: it holds the validators for conditional
 // requests, and the view `pages` shows it in the meantime, also if the URL is skipped. If the rules
 // for links have changed, pages are requested without conditions: an unchanged page may have links
@@ -125,7 +125,7 @@ export class RefreshTable {
   }
 
   /**
-   * Requeues a URL that rules had skipped, in a later round (docs/adr/0029). Its page is fetched
+   * Requeues a URL that rules had skipped, in a later round. Its page is fetched
    * unconditionally, because the present rules must be applied to its links.
    */
   reopen(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>): void {

@@ -180,7 +180,7 @@ export class UrlTable {
 
   /**
    * Copies and previous owners may have the page as done. So it moves to a later round, which
-   * supersedes that *done* (adr/0029).
+   * supersedes that *done*.
    */
   askAgain(hostNumber: number, url: Identity, way: WayBack): boolean {
     const { fetchUrl, isOther, hopsMax } = way;
@@ -290,7 +290,7 @@ export class UrlTable {
   /**
    * Requeues this agent's pages whose archive records are lost, from that offset of the file on.
    * Copies have a *done* event that names the lost record, so each page moves to a later round,
-   * which supersedes that *done* (adr/0029).
+   * which supersedes that *done*.
    *
    * @returns the number of pages
    */
