@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { it } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../../..');
-const step = /^\| \d+ \| `([^`]+)` \| `([^`]+)` \|/;
+const step = /^\d+\. `([^`]+)` `([^`]+)`: /;
 
 /** Whether a source declares a function, method or class of that name. */
 function declares(source: string, name: string): boolean {
