@@ -24,7 +24,7 @@ const cases = independentCases<RobotsRow[]>('robots.json');
 const extra = independentCases<Extra>('robots_extra.json');
 
 /**
- * Rows of tier vendor or conflict that this parser answers differently by decision (ADR 0019): it
+ * Rows of tier vendor or conflict that this parser answers differently by decision: it
  * compares only the first product token of a line, and as a whole (R0373, R0903, R0912); compares
  * paths after normalising URL and rule (R0064, R0067); takes a final `$` as the end (R0885); leaves
  * a long Crawl-delay to the scheduler (R0458); lets only rules end a group (R0989); and supports
