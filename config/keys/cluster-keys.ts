@@ -32,13 +32,13 @@ const agentEntry = z.strictObject({
     example: 'tcp://127.0.0.1:7101',
   }),
   address: peerEndpoint.optional().meta({
-    description: 'Endpoint for other agents. Default: `listen`. Required if that is a wildcard.',
+    description: 'Endpoint for other agents, if not `listen`. Required if that is a wildcard.',
     example: 'tcp://10.0.0.5:7101',
   }),
   capacity: agentCapacity.prefault(1).meta({
     description:
-      'Relative share of the hosts: max(1, round(capacity × replicas)) ring points, or ids for ' +
-      'replicas.',
+      'Relative share of the hosts: max(1, round(capacity × replicas)) ring points; with ' +
+      'kademlia × ids.',
   }),
 });
 
@@ -76,7 +76,7 @@ const kademlia = z
       }),
   })
   .prefault({})
-  .meta({ description: 'Parameters of the overlay kademlia.' });
+  .meta({ description: 'Parameters of kademlia.' });
 
 export const cluster = z
   .strictObject({
@@ -129,16 +129,16 @@ export const cluster = z
       .prefault(1)
       .meta({
         description:
-          'Other agents that keep a copy of each host: this many agents may be lost at once ' +
-          'without loss of URLs. Each costs about two small rows per page.',
+          'Other agents that keep a copy of each host; so many may be lost at once without loss ' +
+          'of URLs. Each costs about two small rows per page.',
       }),
     quorum: z
       .enum(['none', 'majority'])
       .prefault('none')
       .meta({
         description:
-          'none: each side of a network partition continues. majority: only a side with more than ' +
-          'half of the configured agents does.',
+          'none: each side of a network partition continues. majority: only a side with more ' +
+          'than half of the configured agents.',
       }),
     failureDetector: z
       .strictObject({
@@ -146,16 +146,16 @@ export const cluster = z
           .prefault(1000)
           .meta({
             description:
-              'Interval of heartbeats to each agent, at most suspectAfterMs / 3. Higher: fewer ' +
-              'messages, later takeover.',
+              'Interval of heartbeats, at most suspectAfterMs / 3. Higher: fewer messages, later ' +
+              'takeover.',
             example: '1s',
           }),
         suspectAfterMs: duration(30)
           .prefault(10_000)
           .meta({
             description:
-              'Time without news after which an agent counts as dead and its hosts are taken over; ' +
-              'up to twice as long after mistakes. Higher: fewer mistakes, later takeover.',
+              'Time without news after which an agent counts as dead, up to twice as long after ' +
+              'mistakes. Higher: fewer mistakes, later takeover.',
             example: '10s',
           }),
       })
@@ -163,4 +163,4 @@ export const cluster = z
       .meta({ description: 'When an agent counts as dead.' }),
   })
   .prefault({})
-  .meta({ description: 'The agents and how they share the work.' });
+  .meta({ description: 'How agents share the work.' });

@@ -30,11 +30,16 @@ const redisUrl = z.string().superRefine((text, context) => {
 
 export const dedup = z
   .strictObject({
-    mode: z.enum(['none', 'redis']).prefault('none').meta({
-      description: 'redis: other networks do not crawl the URLs that this one crawls.',
-    }),
+    mode: z
+      .enum(['none', 'redis'])
+      .prefault('none')
+      .meta({
+        description:
+          'redis: other clusters, called networks, do not crawl the URLs of this one ' +
+          '(docs/NETWORKS.md).',
+      }),
     network: networkName.nullable().prefault(null).meta({
-      description: 'Name of this cluster among `networks`; required with redis.',
+      description: 'Name of this network; required with redis.',
       example: 'berlin',
     }),
     networks: z
@@ -45,11 +50,11 @@ export const dedup = z
       .prefault({})
       .meta({
         description:
-          'The Redis URL of every network of the crawl, also of this one, by its name: 1 to 32 ' +
-          'lower-case letters, digits or "-". Several may share one Redis. A Redis with Sentinels: ' +
+          'The Redis URL of every network of the crawl, also of this one, by name: 1 to 32 ' +
+          'lower-case letters, digits or "-". Several may share one Redis. With Sentinels: ' +
           'redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER. Passwords come from the ' +
-          'environment variable DEDUP_PASSWORD_NAME, or from the file that ' +
-          'DEDUP_PASSWORD_NAME_FILE names.',
+          'environment variable DEDUP_PASSWORD_NAME, or the file named by ' +
+          'DEDUP_PASSWORD_NAME_FILE.',
         example: { berlin: 'redis://10.0.0.1:6379/0', paris: 'rediss://crawler@10.0.1.1:6380/0' },
       }),
     onTimeout: z
@@ -57,11 +62,11 @@ export const dedup = z
       .prefault('proceed')
       .meta({
         description:
-          'When another network does not answer within timeoutMs. proceed: its URLs count as ' +
-          'unknown, so some may be crawled twice. wait: they wait.',
+          'proceed: URLs of a network that does not answer in time count as unknown, so some may ' +
+          'be crawled twice. wait: they wait.',
       }),
     timeoutMs: duration(50).prefault(2000).meta({
-      description: 'Limit for answers of Redis and of other networks, at most leaseMs / 3.',
+      description: 'Time for answers of Redis and other networks, at most leaseMs / 3.',
       example: '2s',
     }),
     batch: z.int().min(1).max(batchMax).prefault(500).meta({
@@ -71,10 +76,12 @@ export const dedup = z
       .prefault(60_000)
       .meta({
         description:
-          'How long a host, or the role of asking other networks, stays with an agent that has ' +
-          'failed. Higher: fewer messages, later takeover.',
+          'How long a host, or the role of asking other networks, stays with a failed agent. ' +
+          'Higher: fewer messages, later takeover.',
         example: '1m',
       }),
   })
   .prefault({})
-  .meta({ description: 'Several clusters, called networks, that share one crawl.' });
+  .meta({
+    description: 'Several clusters, called networks, that share one crawl.',
+  });

@@ -28,8 +28,7 @@ function isProxy(text: string): boolean {
 export const http = z
   .strictObject({
     userAgent: userAgent.prefault('ubiring').meta({
-      description:
-        'The User-Agent header. robots.txt rules refer to its first word. Include a contact.',
+      description: 'robots.txt rules refer to its first word. Include a contact.',
       example: 'my-crawl (+https://example.org/bot; bot@example.org)',
     }),
     allowPrivateAddresses: z
@@ -37,31 +36,36 @@ export const http = z
       .prefault(false)
       .meta({
         description:
-          'Whether the crawler may connect to loopback and private networks. If true, any link can ' +
-          'make it read servers in your network.',
+          'Whether loopback and private networks may be reached. If true, any link can make the ' +
+          'crawler read servers in your network.',
       }),
     client: z
       .enum(['got', 'node'])
       .prefault('got')
       .meta({
         description:
-          "HTTP/1.1 client: got, or node (Node's own), which needs a third of the processor time " +
-          'per request.',
+          "HTTP/1.1 client: got, or node (Node's own), which needs a third of the processor " +
+          'time.',
       }),
     timeouts: z
       .strictObject({
         connectMs: duration(1).prefault(5000).meta({
-          description: 'Limit for connecting, including TLS.',
+          description:
+            'Limit for connecting, including TLS. Higher: dead servers occupy threads longer.',
           example: '5s',
         }),
         responseMs: duration(1).prefault(10_000).meta({
           description: 'Limit from the request to the first byte of the response.',
           example: '10s',
         }),
-        totalMs: duration(1).prefault(30_000).meta({
-          description: 'Limit for the whole request, including the body of the response.',
-          example: '30s',
-        }),
+        totalMs: duration(1)
+          .prefault(30_000)
+          .meta({
+            description:
+              'Limit for the whole request, including the body. Higher: slow servers occupy ' +
+              'threads longer.',
+            example: '30s',
+          }),
       })
       .prefault({})
       .meta({
@@ -75,8 +79,8 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'Content types whose body is read; null: all. Other responses are recorded with the ' +
-          'note `type`.',
+          'Content types whose body is read; null: all. Others are recorded with the note ' +
+          '`type`.',
         example: ['text/*', 'application/xhtml+xml'],
       }),
     http2: z.boolean().prefault(true).meta({
@@ -85,8 +89,7 @@ export const http = z
     tls: z
       .strictObject({
         verify: z.boolean().prefault(true).meta({
-          description:
-            'Whether certificates are checked. If false, pages can be replaced in transit.',
+          description: 'Whether certificates are checked.',
         }),
         ca: z.string().min(1).max(4096).nullable().prefault(null).meta({
           description: 'PEM file of certificate authorities, in addition to those of Node.',
@@ -100,8 +103,8 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'HTTP proxy: http://[USER:PASSWORD@]HOST:PORT. It resolves names and decides which ' +
-          'addresses are allowed; hosts that are addresses need allowPrivateAddresses.',
+          'http://[USER:PASSWORD@]HOST:PORT. The proxy resolves names and decides which ' +
+          'addresses are allowed. Hosts that are addresses need allowPrivateAddresses.',
         example: 'http://proxy.example.org:3128',
       }),
     cookies: z
@@ -122,7 +125,7 @@ export const http = z
           example: '1m',
         }),
         ttlMaxMs: duration(0).prefault(3_600_000).meta({
-          description: 'Maximum time for which a DNS answer is cached, unless ttlMinMs is longer.',
+          description: 'Maximum for the same, unless ttlMinMs is longer.',
           example: '1h',
         }),
         negativeTtlMs: duration(0).prefault(60_000).meta({

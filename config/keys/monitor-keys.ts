@@ -21,9 +21,9 @@ export const monitor = z
       .prefault(null)
       .meta({
         description:
-          'Where each agent serves the dashboard, the API and the metrics over HTTP. Port 0: any ' +
-          'free port. If a port is in use, an agent tries the next 63; `status` shows which it ' +
-          'has. null: agents serve nothing, and `launch` serves the dashboard on a free port of 127.0.0.1.',
+          'Where each agent serves the dashboard, API and metrics. Port 0: any free port. If a ' +
+          'port is in use, an agent tries the next 63. null: only `launch` serves them, on a ' +
+          'free port of 127.0.0.1.',
         example: '127.0.0.1:9100',
       }),
     tokens: z
@@ -34,11 +34,10 @@ export const monitor = z
       .prefault(null)
       .meta({
         description:
-          'File with one `ROLE TOKEN` per line; the roles are read, steer and admin, and each ' +
-          'includes the earlier ones. The environment variable MONITOR_TOKENS may have such ' +
-          'lines, too. Required unless `listen` is a loopback address.',
+          'File with one `ROLE TOKEN` per line (docs/DASHBOARD.md). Required unless `listen` is ' +
+          'a loopback address.',
         example: 'tokens.txt',
       }),
   })
   .prefault({})
-  .meta({ description: 'HTTP server for people and for monitoring systems.' });
+  .meta({ description: 'The HTTP server.' });

@@ -37,7 +37,7 @@ const scope = z
       .meta({
         description:
           'Hosts that may be visited: a host, `*.h` for the subdomains of h (not h), or `*` for ' +
-          'all. Default: the hosts of the seeds or, without seeds, of the sitemaps.',
+          'all. Default: the hosts of the seeds, or else of the sitemaps.',
         example: ['example.org', '*.example.org'],
       }),
     include: z
@@ -46,9 +46,9 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'JavaScript regular expressions without look-around, back-references, `\\u`, `\\p` and ' +
-          '`[^]`. If there are any, the canonical URL must match one; if `urls` drops parameters, ' +
-          'the requested URL must match one too.',
+          'Regular expressions without look-around, back-references, `\\u`, `\\p` and `[^]`. If ' +
+          'there are any, the canonical URL must match one; if `urls` drops parameters, the ' +
+          'requested URL must match one too.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -57,7 +57,8 @@ const scope = z
       .prefault([])
       .meta({
         description:
-          'Regular expressions as in `include`. URLs that match in either form are not crawled.',
+          'Regular expressions as in `include`. A URL that matches in either form is not ' +
+          'crawled.',
         example: ['[?&]session='],
       }),
   })
@@ -66,16 +67,9 @@ const scope = z
 
 const limits = z
   .strictObject({
-    pagesPerHost: z
-      .int()
-      .min(1)
-      .max(countMax)
-      .prefault(10_000)
-      .meta({
-        description:
-          'Pages per host; further URLs are skipped. An endless host takes at least pagesPerHost × ' +
-          'hostDelayMs.',
-      }),
+    pagesPerHost: z.int().min(1).max(countMax).prefault(10_000).meta({
+      description: 'Pages per host; further URLs are skipped. Higher: endless hosts take longer.',
+    }),
     depthPerHost: z.int().min(0).max(1_000_000).prefault(16).meta({
       description:
         'Links followed within a host. Higher: traps such as calendars are followed further.',
@@ -88,8 +82,8 @@ const limits = z
       .prefault(null)
       .meta({
         description:
-          'Pages of the whole crawl, including failures; then all queued URLs are skipped. null: ' +
-          'no limit.',
+          'Pages of the whole crawl, including failures; then the queue is skipped. null: no ' +
+          'limit.',
         example: 100_000,
       }),
     urlLength: z.int().min(16).max(65_536).prefault(2048).meta({
@@ -102,8 +96,8 @@ const limits = z
       .prefault(5)
       .meta({
         description:
-          'How often a segment may occur in a path; other URLs are skipped as traps. Higher: ' +
-          'longer traps.',
+          'How often a segment may occur in a path; other URLs are skipped. Higher: longer ' +
+          'traps.',
       }),
     stalePages: z
       .int()
@@ -113,9 +107,9 @@ const limits = z
       .prefault(1000)
       .meta({
         description:
-          'Score at which the queued URLs of a host are skipped: a page that nearly repeats a ' +
-          'recent one adds one, a new page subtracts two. From 50 on the host is slowed down. ' +
-          'null: no limit. Higher: traps cost more requests.',
+          'Score at which the queue of a host is skipped. A page that nearly repeats a recent ' +
+          'one adds one, a new page subtracts two. From 50 on the host is slowed down. null: no ' +
+          'limit. Higher: traps cost more requests.',
         example: 200,
       }),
     bodyBytes: size(bodyBytesMax).prefault('10MiB').meta({
@@ -128,14 +122,10 @@ const limits = z
 
 const politeness = z
   .strictObject({
-    hostDelayMs: duration(0)
-      .prefault(1000)
-      .meta({
-        description:
-          'Time from the end of a request to a host to the start of the next: at most 1000 / ' +
-          'hostDelayMs pages per second.',
-        example: '2s',
-      }),
+    hostDelayMs: duration(0).prefault(1000).meta({
+      description: 'Time from the end of a request to a host to the start of the next.',
+      example: '2s',
+    }),
     ipDelayMs: duration(0)
       .prefault(0)
       .meta({
@@ -145,8 +135,7 @@ const politeness = z
         example: '500ms',
       }),
     crawlDelayMaxMs: duration(0).prefault(30_000).meta({
-      description:
-        'Longest Crawl-delay that is obeyed. Higher: hosts can slow their crawl further.',
+      description: 'Longest Crawl-delay that is obeyed.',
       example: '1m',
     }),
     responseTimeFactor: z.number().min(0).max(1000).prefault(0).meta({
@@ -162,7 +151,7 @@ const politeness = z
       .prefault({})
       .meta({
         description:
-          'Replaces hostDelayMs for hosts or patterns as in scope.hosts; the most specific one ' +
+          'Replaces hostDelayMs for hosts or patterns as in scope.hosts; the most specific ' +
           'applies. A longer Crawl-delay is still obeyed.',
         example: { 'example.org': { hostDelayMs: '5s' }, '*.example.net': { hostDelayMs: 200 } },
       }),
@@ -182,21 +171,14 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Simultaneous requests; requests open for over 500 ms are not counted. Higher: more ' +
-          'memory and sockets.',
+          'Simultaneous requests, without those open for over 500 ms. Higher: more memory and ' +
+          'sockets.',
       }),
-    parseWorkers: z
-      .int()
-      .min(1)
-      .max(64)
-      .prefault(1)
-      .meta({
-        description:
-          'Worker threads that parse pages, some 30 MB each. More threads than free cores do not ' +
-          'help.',
-      }),
+    parseWorkers: z.int().min(1).max(64).prefault(1).meta({
+      description: 'Threads that parse pages, some 30 MB each. More than free cores do not help.',
+    }),
     dataDir: z.string().min(1).max(4096).prefault('./data').meta({
-      description: 'Data directory, with one folder per agent. `--data` overrides it.',
+      description: 'Data directory, with one folder per agent.',
       example: './data',
     }),
   })
@@ -210,8 +192,8 @@ const storage = z
       .prefault('power')
       .meta({
         description:
-          'power: acknowledged data survives power loss, which costs one fsync per batch. process: ' +
-          'it survives SIGKILL, but not power loss.',
+          'power: acknowledged data survives power loss, which costs one fsync per batch. ' +
+          'process: it survives only SIGKILL.',
       }),
   })
   .prefault({})
@@ -220,10 +202,10 @@ const storage = z
 const archive = z
   .strictObject({
     warc: z.boolean().prefault(true).meta({
-      description: 'Whether requests and responses are stored as WARC files in DATA/ID/warc.',
+      description: 'Whether requests and responses are stored as WARC files.',
     }),
     fileBytes: size(archiveBytesMax).prefault('1GiB').meta({
-      description: 'Size at which a new WARC file begins.',
+      description: 'Size at which a new file begins.',
       example: '256MiB',
     }),
     compression: z
@@ -235,13 +217,11 @@ const archive = z
           'with a third less processor time; experimental in Node 24.',
       }),
     gzipLevel: z.int().min(1).max(9).prefault(1).meta({
-      description:
-        'Level 1 needs an eighth more disk than level 6, but half to a third of its CPU time.',
+      description: 'Level 1 needs an eighth more disk than 6, and half to a third of the CPU time.',
       example: 6,
     }),
     zstdLevel: z.int().min(1).max(zstdLevelMax).prefault(3).meta({
-      description:
-        'Level 9 needs a tenth less disk than level 3, but three to four times its CPU time.',
+      description: 'Level 9 needs a tenth less disk than 3, and three to four times the CPU time.',
       example: 9,
     }),
     links: z.boolean().prefault(false).meta({
@@ -261,9 +241,7 @@ export const configSchema = z
       .regex(/^[^\p{Cc}\p{Cs}]*$/u, { error: 'contains control characters; write a plain name' })
       .prefault('crawl')
       .meta({
-        description:
-          'Identity of the crawl; never change it. Agents and data directories with another name ' +
-          'are refused.',
+        description: 'Identity of the crawl.',
         example: 'my-crawl',
       }),
     seeds: z
@@ -288,8 +266,8 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'Sitemaps, sitemap indexes, feeds or text files with URLs. Sitemaps named in ' +
-          'robots.txt are always read.',
+          'Sitemaps, sitemap indexes, feeds or text files with URLs. Those that robots.txt names ' +
+          'are always read.',
         example: ['https://example.org/sitemap.xml'],
       }),
     scope,

@@ -21,27 +21,25 @@ export const urls = z
       .prefault([])
       .meta({
         description:
-          'Names of parameters that do not distinguish pages; `ref*` is a prefix. Requests still ' +
-          'contain them. A wrong name makes the crawl miss pages.',
+          'Parameters that do not distinguish pages; `ref*` is a prefix. Requests still contain ' +
+          'them. A wrong name makes the crawl miss pages.',
         example: ['ref', 'print'],
       }),
     dropTracking: z.boolean().prefault(false).meta({
-      description: 'The same for tracking parameters such as `utm_*`, gclid and fbclid.',
+      description: 'The same for `utm_*`, gclid, fbclid and similar ones.',
     }),
     dropSessions: z
       .boolean()
       .prefault(false)
       .meta({
         description:
-          'The same for session parameters such as jsessionid and PHPSESSID. If false, a site ' +
-          'may be crawled once per session.',
+          'The same for jsessionid, PHPSESSID and similar ones. If false, a site may be crawled ' +
+          'once per session.',
       }),
   })
   .prefault({})
   .meta({
-    description:
-      'Which URLs are the same page. Change these only for a new crawl: the identity of stored ' +
-      'URLs does not change.',
+    description: 'Which URLs are the same page. Never change these during a crawl.',
   });
 
 export const links = z

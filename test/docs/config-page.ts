@@ -11,9 +11,9 @@ const opening = `# Config
 
 A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line.
 
-Defaults are in parentheses; *Higher* says what a larger value changes. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
+Defaults are in parentheses. *Higher* says what a larger value changes. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
-All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`overlay\`, \`kademlia\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`, and with \`dedup.mode: redis\` on \`dedup\`. An agent that differs is refused.`;
+All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`overlay\`, \`kademlia\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`, and with \`dedup.mode: redis\` on \`dedup\`. An agent that differs is refused. Never change \`name\` and \`urls\` during a crawl.`;
 
 /** @returns the whole page */
 export function configPage(keys: readonly ConfigKey[]): string {
@@ -21,10 +21,9 @@ export function configPage(keys: readonly ConfigKey[]): string {
   let open = '';
   for (const key of keys) {
     const section = sectionOf(key);
-    if (section !== open || parts.length === 1) parts.push(heading(section, keys));
+    if (section !== open || parts.length === 1) parts.push(heading(section));
     open = section;
     if (!key.section) parts.push(item(key));
-    else if (key.path !== section) parts.push(`- **\`${key.path}\`**: ${key.description}`);
   }
   return `${parts.join('\n')}\n`;
 }
@@ -36,9 +35,8 @@ function sectionOf({ path, section }: ConfigKey): string {
   return path.slice(0, dot);
 }
 
-function heading(section: string, keys: readonly ConfigKey[]): string {
-  const described = keys.find(({ path }) => path === section)?.description;
-  return `\n${section === '' ? '## The crawl' : `## \`${section}\`\n\n${described}`}\n`;
+function heading(section: string): string {
+  return `\n## ${section === '' ? 'The crawl' : `\`${section}\``}\n`;
 }
 
 function item(key: ConfigKey): string {

@@ -32,7 +32,7 @@ describe('docs/CONFIG.md', () => {
         '- `limits.wait` (`1000`): How long.',
       ],
     );
-    assert.match(page, /## `limits`\n\nWhere it ends\.\n/);
+    assert.match(page, /\n## `limits`\n\n- `limits\.pages`/);
   });
 
   it('describes every key', () => {
