@@ -1,6 +1,5 @@
-// Answers the questions of `ubiring check` by the crawler's own functions. docs/CHECK.md describes the
-// questions of each subject. Unknown keys are ignored, so that files of test cases can be used as they
-// are.
+// Answers the questions of `ubiring check` by the crawler's own functions. docs/COMMANDS.md describes
+// the subjects. Unknown keys are ignored, so that files of test cases can be used as they are.
 
 import { z } from 'zod';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';

@@ -23,7 +23,7 @@ const cases = independentCases<Charsets>('html_charset.json');
 /**
  * Rows that follow w3lib where the HTML Standard differs, while other rows follow the standard: a
  * declaration in the body counts (C0094), and plain ASCII without a declaration is windows-1252
- * (C0129), which decodes the same. docs/CHECK.md states what w3lib does.
+ * (C0129), which decodes the same.
  */
 const OTHERWISE = new Set(['C0094', 'C0129']);
 
