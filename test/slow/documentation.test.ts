@@ -1,6 +1,6 @@
 // Proof on real input: three agents and Scrapy crawl two documentation trees from Debian, served by
 // nginx on two loopback addresses, from the same seeds. Both must reach the same URLs with the same
-// answers, except for the differences that docs/REAL-CRAWL.md explains, and nginx's log must show
+// answers, except for the differences that docs/RELIABILITY.md explains, and nginx's log must show
 // each URL once.
 
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ const needs: readonly Need[] = [
   { name: 'Scrapy', check: [python, '-c', 'import scrapy'], debianPackage: 'python3-scrapy' },
 ];
 
-/** Requests that only one of the two makes. docs/REAL-CRAWL.md explains each in a paragraph. */
+/** Requests that only one of the two makes. docs/RELIABILITY.md explains each. */
 const explained: readonly { by: 'ubiring' | 'scrapy'; path: string; why: string }[] = [
   {
     by: 'scrapy',
