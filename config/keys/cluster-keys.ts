@@ -59,7 +59,7 @@ const kademlia = z
       .meta({
         description:
           'Agents known in each region of the key space. Higher: look-ups survive more failures, ' +
-          'but need more messages.',
+          'more messages.',
       }),
     concurrency: z.int().min(1).max(concurrencyMax).prefault(3).meta({
       description: 'Agents that a look-up asks at once. Higher: faster, more messages.',
@@ -71,8 +71,8 @@ const kademlia = z
       .prefault(5)
       .meta({
         description:
-          'Agents in the region around each identifier that know each other, at least backups + ' +
-          '3. Higher: more may fail at once, more heartbeats.',
+          'Agents that know each other in the region around an identifier, at least backups + 3. ' +
+          'Higher: more may fail at once, more heartbeats.',
       }),
   })
   .prefault({})
@@ -107,8 +107,8 @@ export const cluster = z
       .prefault([])
       .meta({
         description:
-          'Addresses of agents through which others join with `agent --id ID --listen ENDPOINT`; ' +
-          '`agents` may then be absent. Only for kademlia.',
+          'Agents through which others join with `agent --id ID --listen ENDPOINT`; `agents` may ' +
+          'then be absent. Only for kademlia.',
         example: ['tcp://10.0.0.5:7101'],
       }),
     kademlia,

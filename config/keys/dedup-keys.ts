@@ -51,10 +51,8 @@ export const dedup = z
       .meta({
         description:
           'The Redis URL of every network of the crawl, also of this one, by name: 1 to 32 ' +
-          'lower-case letters, digits or "-". Several may share one Redis. With Sentinels: ' +
-          'redis-sentinel://HOST:PORT,HOST:PORT/DATABASE#MASTER. Passwords come from the ' +
-          'environment variable DEDUP_PASSWORD_NAME, or the file named by ' +
-          'DEDUP_PASSWORD_NAME_FILE.',
+          'lower-case letters, digits or "-". docs/NETWORKS.md describes passwords and ' +
+          'Sentinels.',
         example: { berlin: 'redis://10.0.0.1:6379/0', paris: 'rediss://crawler@10.0.1.1:6380/0' },
       }),
     onTimeout: z
@@ -76,8 +74,8 @@ export const dedup = z
       .prefault(60_000)
       .meta({
         description:
-          'How long a host, or the role of asking other networks, stays with a failed agent. ' +
-          'Higher: fewer messages, later takeover.',
+          'How long a host, or the role of asking others, stays with a failed agent. Higher: ' +
+          'fewer messages, later takeover.',
         example: '1m',
       }),
   })

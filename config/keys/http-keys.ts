@@ -37,35 +37,27 @@ export const http = z
       .meta({
         description:
           'Whether loopback and private networks may be reached. If true, any link can make the ' +
-          'crawler read servers in your network.',
+          'crawler read servers there.',
       }),
-    client: z
-      .enum(['got', 'node'])
-      .prefault('got')
-      .meta({
-        description:
-          "HTTP/1.1 client: got, or node (Node's own), which needs a third of the processor " +
-          'time.',
-      }),
+    client: z.enum(['got', 'node']).prefault('got').meta({
+      description:
+        "HTTP/1.1 client: got, or node (Node's own), which needs a third of the CPU time.",
+    }),
     timeouts: z
       .strictObject({
         connectMs: duration(1).prefault(5000).meta({
-          description:
-            'Limit for connecting, including TLS. Higher: dead servers occupy threads longer.',
+          description: 'Limit for connecting, including TLS.',
           example: '5s',
         }),
         responseMs: duration(1).prefault(10_000).meta({
           description: 'Limit from the request to the first byte of the response.',
           example: '10s',
         }),
-        totalMs: duration(1)
-          .prefault(30_000)
-          .meta({
-            description:
-              'Limit for the whole request, including the body. Higher: slow servers occupy ' +
-              'threads longer.',
-            example: '30s',
-          }),
+        totalMs: duration(1).prefault(30_000).meta({
+          description:
+            'Limit for the whole request. Higher: dead and slow servers occupy threads longer.',
+          example: '30s',
+        }),
       })
       .prefault({})
       .meta({
@@ -79,8 +71,7 @@ export const http = z
       .prefault(null)
       .meta({
         description:
-          'Content types whose body is read; null: all. Others are recorded with the note ' +
-          '`type`.',
+          'Content types whose body is read; null: all. Other responses get the note `type`.',
         example: ['text/*', 'application/xhtml+xml'],
       }),
     http2: z.boolean().prefault(true).meta({

@@ -47,8 +47,8 @@ const scope = z
       .meta({
         description:
           'Regular expressions without look-around, back-references, `\\u`, `\\p` and `[^]`. If ' +
-          'there are any, the canonical URL must match one; if `urls` drops parameters, the ' +
-          'requested URL must match one too.',
+          'there are any, the canonical URL must match one, and so must the requested URL if ' +
+          '`urls` drops parameters.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -108,7 +108,7 @@ const limits = z
       .meta({
         description:
           'Score at which the queue of a host is skipped. A page that nearly repeats a recent ' +
-          'one adds one, a new page subtracts two. From 50 on the host is slowed down. null: no ' +
+          'one adds one, a new page subtracts two. From 50 on the host is slowed. null: no ' +
           'limit. Higher: traps cost more requests.',
         example: 200,
       }),
@@ -214,7 +214,7 @@ const archive = z
       .meta({
         description:
           'gzip: .warc.gz, which every WARC reader supports. zstd: .warc.zst, 9 to 18 % smaller ' +
-          'with a third less processor time; experimental in Node 24.',
+          'with a third less CPU time; experimental in Node 24.',
       }),
     gzipLevel: z.int().min(1).max(9).prefault(1).meta({
       description: 'Level 1 needs an eighth more disk than 6, and half to a third of the CPU time.',
@@ -266,8 +266,8 @@ export const configSchema = z
       .prefault([])
       .meta({
         description:
-          'Sitemaps, sitemap indexes, feeds or text files with URLs. Those that robots.txt names ' +
-          'are always read.',
+          'Sitemaps, sitemap indexes, feeds or text files with URLs. Sitemaps in robots.txt are ' +
+          'always read.',
         example: ['https://example.org/sitemap.xml'],
       }),
     scope,
