@@ -43,8 +43,6 @@ interface Settling {
   decided: number;
   /** Its URLs that are not wanted any more. They are released when the frame is not open any more. */
   readonly givenUp: string[];
-  /** Whether it needs several turns. */
-  isSplit: boolean;
 }
 
 interface Submitted {
@@ -78,7 +76,8 @@ export class Submitter {
   /** Filled by `offer` and from the store, emptied by frames; at most FRAMES_MAX frames. */
   readonly #queue = new Map<Digest, string>();
   readonly #frames = new Map<string, Submitted>();
-  readonly #held = new Set<Digest>();
+  /** The URLs of open frames, and whether the store may have it again: it was decided, and waits. */
+  readonly #held = new Map<Digest, boolean>();
   #storeHasMore = true;
   #oldestAtMs = 0;
   #lastNumber = 0;
@@ -164,7 +163,10 @@ export class Submitter {
 
   #enqueue(identity: string, now: Instant): void {
     const digest = digestOf(identity, this.#p.sha256);
-    if (this.#held.has(digest) || this.#queue.has(digest)) return;
+    if (this.#held.has(digest)) {
+      if (this.#settling !== null) this.#held.set(digest, true);
+      return;
+    }
     if (this.#queue.size === 0) this.#oldestAtMs = now.mono;
     this.#queue.set(digest, identity);
   }
@@ -230,7 +232,7 @@ export class Submitter {
     const times = { madeAtMs: now.mono, sentAtMs: null };
     const isRepeated = kind !== 'first';
     this.#frames.set(number, { frame, identities, ...times, isRepeated });
-    for (const digest of digests) this.#held.add(digest);
+    for (const digest of digests) this.#held.set(digest, false);
     this.#counts.frames++;
     this.#loop.kick();
     this.#p.sends();
@@ -271,7 +273,6 @@ export class Submitter {
         verdict: this.#arrived.shift()!,
         decided: 0,
         givenUp: [],
-        isSplit: false,
       };
       if (!this.#settlePart(this.#settling, now)) return this.#p.wake();
       this.#settling = null;
@@ -284,16 +285,11 @@ export class Submitter {
     if (!this.#fits(verdict)) return true;
     const { identities, isRepeated, madeAtMs } = this.#frames.get(verdict.number)!;
     for (; settling.decided < identities.length; settling.decided++) {
-      if (this.#p.slice?.mayGoOn() === false) {
-        settling.isSplit = true;
-        return false;
-      }
+      if (this.#p.slice?.mayGoOn() === false) return false;
       this.#decide(identities[settling.decided]!, settling, isRepeated);
     }
     this.#take(verdict.number);
     for (const identity of settling.givenUp) this.#p.release(identity);
-    // A URL that was decided and waits again was not offered while its frame was open.
-    if (settling.isSplit) this.#storeHasMore = true;
     this.#counts.verdicts++;
     this.#counts.latencyMs += now.mono - madeAtMs;
     return true;
@@ -331,7 +327,10 @@ export class Submitter {
     const submitted = this.#frames.get(number);
     if (!submitted) return null;
     this.#frames.delete(number);
-    for (const digest of submitted.frame.digests) this.#held.delete(digest);
+    for (const digest of submitted.frame.digests) {
+      if (this.#held.get(digest)) this.#storeHasMore = true;
+      this.#held.delete(digest);
+    }
     return submitted;
   }
 

@@ -326,9 +326,9 @@ export class RedisLink {
   async #inTime<T>(work: Promise<T>, code: NetworkFailure['code'], cause: string): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      const failure = new NetworkFailure(this.#place, code, cause);
+      const fail = () => reject(new NetworkFailure(this.#place, code, cause));
       // After a stall of the process, the answer may have come and not be read yet.
-      timer = setTimeout(() => setImmediate(reject, failure), this.#options.timeoutMs);
+      timer = setTimeout(() => setImmediate(fail), this.#options.timeoutMs);
     });
     try {
       return await Promise.race([work, late]);

@@ -84,6 +84,11 @@ export class UrlIds {
     }
   }
 
+  /** The id that nearly every such URL has; the row may have another key. */
+  firstPlace(host: number, key: string): number {
+    return host * SLOTS + (this.#hash.of(key) >>> (32 - SLOT_BITS));
+  }
+
   /** Caches the id of a row that was just written or read. */
   remember(key: string, id: number): void {
     const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);

@@ -34,6 +34,11 @@ interface NamedRow {
   readonly key: string;
 }
 
+export interface SettledRow {
+  readonly key: string;
+  readonly state: number;
+}
+
 export class NetworkUrls {
   readonly #hosts: HostTable;
   readonly #ids: UrlIds;
@@ -105,21 +110,41 @@ export class NetworkUrls {
     return row ? this.#ids.find(row.number, parts.key) : -1;
   }
 
-  /** The URL if it has no verdict, or the page of another network is awaited; else null. */
-  undecided(identity: string): { row: HostRow; id: number } | null {
-    const id = this.#idOf(identity);
-    if (id < 0 || this.#s.undecided.get(id) === undefined) return null;
-    return { row: this.#hosts.numbered(hostNumberOf(id)), id };
-  }
-
   /** False, without effect, if the URL has a verdict. */
   accept(identity: string): boolean {
-    return this.#s.place.run(0, null, this.#idOf(identity)).changes > 0;
+    return this.#decide(identity, (id, key) => this.#s.place.run(0, null, id, key)) !== null;
   }
 
   /** False, without effect, if the URL has a verdict. */
   postpone(identity: string, network: string): boolean {
-    return this.#s.place.run(CLAIMED_ELSEWHERE, network, this.#idOf(identity)).changes > 0;
+    const postpone = (id: number, key: string) =>
+      this.#s.place.run(CLAIMED_ELSEWHERE, network, id, key);
+    return this.#decide(identity, postpone) !== null;
+  }
+
+  /**
+   * Another network has the page: the URL is skipped and settled.
+   *
+   * @returns null, without effect, if the URL has a verdict
+   */
+  end(identity: string, network: string, n: number): { row: HostRow; id: number } | null {
+    return this.#decide(identity, (id, key) => this.#s.end.run(n, `elsewhere ${network}`, id, key));
+  }
+
+  /** @param run - changes the row if it has that key and no verdict */
+  #decide(
+    identity: string,
+    run: (id: number, key: string) => { readonly changes: number },
+  ): { row: HostRow; id: number } | null {
+    const parts = splitIdentity(identity);
+    const row = parts && this.#hosts.find(parts.host);
+    if (!row) return null;
+    const { key } = parts;
+    const first = this.#ids.firstPlace(row.number, key);
+    if (run(first, key).changes > 0) return { row, id: first };
+    const id = this.#ids.find(row.number, key);
+    if (id < 0 || id === first || run(id, key).changes === 0) return null;
+    return { row, id };
   }
 
   /** Queued URLs of a host become claimed by another network, which takes them over. */
@@ -137,10 +162,14 @@ export class NetworkUrls {
   }
 
   /** The URL is settled here. Pages that other networks have are not reported. */
-  settled({ owned, host }: HostRow, id: number): void {
-    const settled = owned === 0 ? undefined : this.#s.report.get(id);
-    if (!settled) return;
-    const { key, state } = settled;
+  settled(row: HostRow, id: number): void {
+    const settled = row.owned === 0 ? undefined : this.#s.own.get(id);
+    if (settled) this.report(row, id, settled);
+  }
+
+  /** The URL is settled here, and not because another network has the page. */
+  report({ owned, host }: HostRow, id: number, { key, state }: SettledRow): void {
+    if (owned === 0 || this.#s.report.run(id).changes === 0) return;
     const { reports } = this.#news;
     const kind = state === SKIPPED ? 'released' : 'finished';
     if (reports.length < NEWS_MAX) reports.push({ identity: identityOf(host, key), kind, id });
@@ -200,7 +229,8 @@ export function leaveNetworks(db: Connection): void {
   db.exec('DELETE FROM unreported');
 }
 
-const REPORT = 'INSERT OR IGNORE INTO unreported (id) SELECT id FROM urls WHERE';
+/** The row of an identity that has no verdict, or whose page another network is to fetch. */
+const IS_UNDECIDED = `id = ? AND key = ? AND state = 0 AND not_before >= ${ASKING}`;
 /** Ended here, and not because another network has the page. */
 const IS_OWN = "state > 0 AND (reason IS NULL OR reason NOT LIKE 'elsewhere %')";
 
@@ -216,15 +246,15 @@ function statements(db: Connection) {
        WHERE u.state = 0 AND u.not_before >= ${ASKING} AND u.not_before = ? AND u.id >= ?
        ORDER BY u.id LIMIT ?`,
     ),
-    undecided: db.prepare<[number], 1>(
-      `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
-    ),
     wanted: db.prepare<[number], 1>(
       `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before <> ${CLAIMED_ELSEWHERE}`,
     ),
-    place: db.prepare<[number, string | null, number]>(
-      `UPDATE urls SET not_before = ?, reason = ?
-       WHERE id = ? AND state = 0 AND not_before >= ${ASKING}`,
+    place: db.prepare<[number, string | null, number, string]>(
+      `UPDATE urls SET not_before = ?, reason = ? WHERE ${IS_UNDECIDED}`,
+    ),
+    end: db.prepare<[number, string, number, string]>(
+      `UPDATE urls SET state = ${SKIPPED}, done = ?, reason = ?, not_before = 0
+       WHERE ${IS_UNDECIDED}`,
     ),
     plain: db.prepare<
       [number, number],
@@ -237,13 +267,11 @@ function statements(db: Connection) {
     give: db.prepare<[string, number]>(
       `UPDATE urls SET not_before = ${CLAIMED_ELSEWHERE}, reason = ? WHERE id = ? AND state = 0`,
     ),
-    report: db.prepare<[number], { key: string; state: number }>(
-      `${REPORT} id = ? AND ${IS_OWN} RETURNING
-       (SELECT key FROM urls u WHERE u.id = unreported.id) AS key,
-       (SELECT state FROM urls u WHERE u.id = unreported.id) AS state`,
-    ),
+    own: db.prepare<[number], SettledRow>(`SELECT key, state FROM urls WHERE id = ? AND ${IS_OWN}`),
+    report: db.prepare<[number]>('INSERT OR IGNORE INTO unreported (id) VALUES (?)'),
     reportAll: db.prepare<[number, number]>(
-      `${REPORT} id BETWEEN ? AND ? AND done > 0 AND ${IS_OWN}`,
+      `INSERT OR IGNORE INTO unreported (id) SELECT id FROM urls
+       WHERE id BETWEEN ? AND ? AND done > 0 AND ${IS_OWN}`,
     ),
     state: db.prepare<[number], number>('SELECT state FROM urls WHERE id = ?').pluck(),
     unreported: db.prepare<[number], NamedRow & { isFinished: number }>(

@@ -23,7 +23,7 @@ import { hostNumberOf, hostOfId, referrerOf, type UrlIds } from '../encoding/url
 import type { HostRow, HostTable } from '../tables/host-table.ts';
 import type { Numbers } from '../tables/numbers.ts';
 import type { PageTable } from '../tables/page-table.ts';
-import type { NetworkUrls } from './network-urls.ts';
+import type { NetworkUrls, SettledRow } from './network-urls.ts';
 import type { RefreshTable } from './refresh-table.ts';
 import type { RowTable } from './row-table.ts';
 
@@ -215,9 +215,12 @@ export class UrlTable {
   #decided(identity: string, verdict: Verdict, networks: NetworkUrls): boolean {
     if (verdict.kind === 'new') return networks.accept(identity);
     if (!verdict.isFinal) return networks.postpone(identity, verdict.network);
-    const found = networks.undecided(identity);
-    if (found) this.#skip(found.row, found.id, `elsewhere ${verdict.network}`, false);
-    return found !== null;
+    const n = this.#numbers.next();
+    const ended = networks.end(identity, verdict.network, n);
+    if (ended === null) return false;
+    this.#hosts.addQueued(ended.row, -1);
+    this.#rows.note(ended.row, ended.id, n, 'done');
+    return true;
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {
@@ -225,10 +228,10 @@ export class UrlTable {
     this.#skip(row, this.#idOf(row, url), reason);
   }
 
-  #skip(row: HostRow, id: number, reason: SkipReason, isReported = true): void {
+  #skip(row: HostRow, id: number, reason: SkipReason): void {
     if (!this.#leaveQueue(row, id, SKIPPED, null, reason)) return;
     this.#rows.shut.skipped(reason);
-    this.#settle(row, id, isReported);
+    this.#settle(row, id);
   }
 
   /** False if the URL is not queued; then nothing has changed. */
@@ -247,12 +250,17 @@ export class UrlTable {
     return true;
   }
 
-  /** `isReported`: the other networks are told. */
-  #settle(row: HostRow, id: number, isReported = true): void {
+  #settle(row: HostRow, id: number): void {
     const n = this.#numbers.next();
-    if (this.#s.settle.run(n, id).changes === 0) return;
+    const { networks } = this.#rows;
+    if (networks === null) {
+      if (this.#s.settle.run(n, id).changes > 0) this.#rows.note(row, id, n, 'done');
+      return;
+    }
+    const settled = this.#s.settleShared.get(n, id);
+    if (!settled) return;
     this.#rows.note(row, id, n, 'done');
-    if (isReported) this.#rows.networks?.settled(row, id);
+    networks.report(row, id, settled);
   }
 
   /** The id of the URL; below 0, which no row has, if the URL is unknown. */
@@ -352,6 +360,8 @@ const NEXT = `SELECT id, key, fetch_url AS fetchUrl, depth, attempts, failed_sin
     ${referrerOf('u')} AS referrer, again, sitemap
   FROM urls u WHERE ${HOST} AND state = 0 AND not_before = 0`;
 
+const SETTLE = 'UPDATE urls SET done = ? WHERE id = ? AND done = 0 AND state > 0';
+
 function statements(db: Connection) {
   return {
     insert: db.prepare<
@@ -424,9 +434,8 @@ function statements(db: Connection) {
       `UPDATE urls SET attempts = $attempts, failed_since = $failedSince, not_before = $notBefore
        WHERE id = $id AND state = 0`,
     ),
-    settle: db.prepare<[number, number]>(
-      'UPDATE urls SET done = ? WHERE id = ? AND done = 0 AND state > 0',
-    ),
+    settle: db.prepare<[number, number]>(SETTLE),
+    settleShared: db.prepare<[number, number], SettledRow>(`${SETTLE} RETURNING key, state`),
     unsettled: db.prepare<[number], { id: number; key: string }>(
       `SELECT id, key FROM urls u INDEXED BY unsettled WHERE state IN (1, 2) AND done = 0
        AND EXISTS (SELECT 1 FROM host_rows h WHERE h.number = ${hostOfId('u.id')}) LIMIT ?`,
