@@ -163,8 +163,7 @@ export class ListProcess {
       env: { ...process.env, ...files },
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    let why: unknown = new Error('the process that reads the lists has ended');
-    const over = () => {
+    const over = (why: unknown) => {
       if (directory !== null) {
         removeScratch(directory);
         this.#directories.delete(directory);
@@ -186,10 +185,12 @@ export class ListProcess {
     });
     // The system permits no further process; without one, there is no `exit`.
     child.on('error', (error) => {
-      why = error;
-      if (child.pid === undefined) over();
+      if (child.pid === undefined) over(error);
     });
-    child.on('exit', over);
+    child.on('exit', (code, signal) => {
+      const how = signal ?? `code ${code}`;
+      over(new Error(`the process that reads the lists has ended (${how})`));
+    });
     child.send({ config: this.#config } satisfies ListStart, () => {});
     return { process: child, directory };
   }

@@ -108,7 +108,7 @@ test('calls to a process that ends fail, and the next call starts another', asyn
   const query = { host: 'a.test', limit: 1 };
   const failing = lists.call(clientOf('a'), 'urls', 'pages', query, []);
   const next = lists.call(clientOf('a'), 'hosts', LIST, []);
-  await assert.rejects(failing, /has ended/);
+  await assert.rejects(failing, /has ended \(code 1\)/);
   assert.notEqual(await next, first);
 });
 
