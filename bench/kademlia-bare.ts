@@ -63,14 +63,27 @@ interface Leaf {
   readonly agent: number;
 }
 
-/** How many others each agent watches or is watched by, by the rules of the overlay. */
-export function membersOf(agents: number, ids: number, neighbourhood: number): number[] {
+/** The identifiers of the agents a1, a2 and so on, in ascending order. */
+export function leavesOf(agents: number, ids: number): Leaf[] {
   const leaves: Leaf[] = [];
   for (let agent = 0; agent < agents; agent++) {
     const keys = identifiersOf({ id: `a${agent + 1}`, capacity: 1 }, { sha1, ids });
     for (const key of keys) leaves.push({ key, agent });
   }
-  leaves.sort((a, b) => (a.key < b.key ? -1 : 1));
+  return leaves.sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+/** How many others each agent watches or is watched by, by the rules of the overlay. */
+export function membersOf(agents: number, ids: number, neighbourhood: number): number[] {
+  return neighboursOf(leavesOf(agents, ids), agents, neighbourhood).map(({ size }) => size);
+}
+
+/** The others that each agent watches or is watched by, by the rules of the overlay. */
+export function neighboursOf(
+  leaves: readonly Leaf[],
+  agents: number,
+  neighbourhood: number,
+): ReadonlySet<number>[] {
   const knows = Array.from({ length: agents }, () => new Set<number>());
   for (const [at, { agent }] of leaves.entries()) {
     for (const other of regionAround(leaves, at, Math.min(neighbourhood, agents))) {
@@ -79,7 +92,7 @@ export function membersOf(agents: number, ids: number, neighbourhood: number): n
       knows[other]!.add(agent);
     }
   }
-  return knows.map(({ size }) => size);
+  return knows;
 }
 
 /** The agents of the smallest subtree around a leaf with identifiers of so many agents. */

@@ -1,12 +1,14 @@
 // A simulated cluster on the Kademlia overlay, with real cores and real stores, through its whole
-// life: it grows by joins, stays as it is for some heartbeats, crawls, loses a tenth of its agents at
-// one moment and ends. Each phase is counted by itself, as the network sees it.
+// life: it grows by joins, or restarts, stays as it is for some heartbeats, crawls, loses a tenth of its
+// agents at one moment and ends. Each phase is counted by itself, as the network sees it.
 
+import { createHash } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BOUNDS } from '../agent/core/protocol/bounds.ts';
 import type { AgentId, Envelope } from '../agent/core/protocol/messages.ts';
-import { distanceTo } from '../agent/kademlia/routing/contact.ts';
+import { distanceTo, hexOf } from '../agent/kademlia/routing/contact.ts';
+import { keyOf } from '../assignment/identifiers.ts';
 import type { Kademlia } from '../assignment/kademlia.ts';
 import { fetchedPages } from '../test/checkers/coverage.ts';
 import { Cluster } from '../test/simulation/cluster.ts';
@@ -17,6 +19,7 @@ import { Random } from '../test/simulation/random.ts';
 import type { Running } from '../test/simulation/running.ts';
 import { LookupWatch, type SeenLookup } from './kademlia-lookups.ts';
 import type { KademliaGiven } from './kademlia-part.ts';
+import { type Known, knownTo, Restart } from './kademlia-restart.ts';
 import { progress } from './report.ts';
 import { linkedWeb, type SimulatedSize } from './simulated-crawl.ts';
 
@@ -24,6 +27,8 @@ const heartbeatMs = 1000;
 const suspectAfterMs = 10 * heartbeatMs;
 /** Between the starts of two agents. A join takes longer, so some join at the same time. */
 const startEveryMs = heartbeatMs / 40;
+/** After which the agents of a restarted cluster have joined. */
+const restartMs = 2 * heartbeatMs;
 /** After the last start, until the counts begin: joins end, and members that are not needed part. */
 const settleMs = 2 * suspectAfterMs;
 /** Of the phase in which nothing happens. */
@@ -36,13 +41,18 @@ const contactCount = 3;
 /** A crawl of some pages needs no more; the default is a mebibyte for each agent. */
 const seenUrls = 2 ** 12;
 
+const sha1 = (text: string) => createHash('sha1').update(text).digest();
+
 export interface Life {
   readonly agents: number;
   /** Of the cluster, in the crawl. */
   readonly pages: number;
-  readonly joined: { readonly messages: number; readonly agents: number };
+  /** `messages` is null if the agents knew each other when they started. */
+  readonly joined: { readonly messages: number | null; readonly agents: number };
   /** Members of an agent when nothing happens, in ascending order. */
   readonly members: readonly number[];
+  /** Members of an agent and contacts of its routing table, in ascending order. */
+  readonly knows: readonly number[];
   /** Of one agent in a period. */
   readonly heartbeats: number;
   /** Of one agent in a second when nothing happens, without heartbeats. */
@@ -53,8 +63,11 @@ export interface Life {
   readonly perPage: Readonly<Record<string, number>>;
   readonly lookups: {
     readonly joins: readonly SeenLookup[];
+    /** Of hosts, until the crash. */
     readonly crawl: readonly SeenLookup[];
   };
+  /** Pages at the crash. */
+  readonly half: number;
   /** Look-ups of the crawl whose nearest agent was not the nearest of all. */
   readonly wrong: number;
   /** The nearest identifiers of the hosts of the crawl belong to them. */
@@ -69,10 +82,12 @@ export interface Life {
 
 class WatchedCluster extends Cluster {
   readonly lookups: LookupWatch;
+  readonly #restart: Restart | null;
   readonly #counts = new Map<string, number>();
 
-  constructor(options: ClusterOptions, plan: KademliaPlan) {
+  constructor(options: ClusterOptions, plan: KademliaPlan, restart: Restart | null) {
     super(options);
+    this.#restart = restart;
     const keys = keysOf(plan);
     this.lookups = new LookupWatch((key, id) => distanceTo(BigInt(`0x${key}`), keys(id)));
   }
@@ -81,7 +96,8 @@ class WatchedCluster extends Cluster {
     const { type } = envelope.message;
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
     this.lookups.sent(agent.id, to, envelope.message);
-    super.send(agent, to, envelope, address);
+    const seen = this.#restart ? this.#restart.seen(envelope) : envelope;
+    if (seen) super.send(agent, to, seen, address);
   }
 
   /** Messages by type since the last call. */
@@ -100,7 +116,8 @@ export function live(given: KademliaGiven, agents: number): Life {
   const contacts = names.slice(0, contactCount);
   const plan = { contacts, ids, neighbourhood, bucketSize };
   const heapBefore = heapBytes();
-  const { cluster, web, releaseAt } = build(size, names, plan);
+  const known = agents > given.grown ? knownTo({ ...plan, agents }, new Random(seed)) : null;
+  const { cluster, web, releaseAt } = build(size, names, plan, known);
   cluster.run(releaseAt - settleMs - cluster.now);
   // The counts of the joins end here, and some joins do not.
   const joins = sum(cluster.takeCounts(), ['HEARTBEAT']);
@@ -111,45 +128,62 @@ export function live(given: KademliaGiven, agents: number): Life {
   cluster.run(stillPeriods * heartbeatMs - 1);
   const still = cluster.takeCounts();
   const members = names.map((id) => cluster.snapshot(id).members.length).toSorted((a, b) => a - b);
+  const knows = names.map((id) => knownBy(cluster, id)).toSorted((a, b) => a - b);
   const state = { heapBytes: (heapBytes() - heapBefore) / agents, fileBytes: fileBytes(cluster) };
   const beats = ((still.get('HEARTBEAT') ?? 0) / agents / stillPeriods).toFixed(1);
   progress(`${agents} agents: ${joined} joined, ${beats} heartbeats of one in a period`);
+  progress(`${mean(members).toFixed(1)} members of one, at most ${members.at(-1)}`);
   const ended = crawl(cluster, web, given, plan);
   cluster.close();
   lookups.crawl = ended.lookups;
   return {
-    ...{ agents, members, lookups, ...state },
+    ...{ agents, members, knows, lookups, ...state },
     pages: web.size,
-    joined: { messages: joins / agents, agents: joined },
+    joined: { messages: known ? null : joins / agents, agents: joined },
     heartbeats: (still.get('HEARTBEAT') ?? 0) / agents / stillPeriods,
     still: sum(still, ['HEARTBEAT']) / agents / stillPeriods,
     ...ended.figures,
   };
 }
 
-function build(size: SimulatedSize, names: readonly AgentId[], plan: KademliaPlan) {
+function build(
+  size: SimulatedSize,
+  names: readonly AgentId[],
+  plan: KademliaPlan,
+  known: Known | null,
+) {
   const web = linkedWeb(size);
   const [root = ''] = web.keys();
   let releaseAt = Infinity;
+  const membersOf = (id: AgentId) =>
+    [id, ...known!.members.get(id)!].map((one) => ({ id: one, address: cluster.places.of(one) }));
   const options = {
     ...{ ids: names, web, seeds: [root], seed: size.seed, kademlia: plan },
     ...{ keepSent: false, framed: false },
     backups: size.backups,
-    settings: () => ({
+    settings: (id: AgentId) => ({
       ...{ heartbeatMs, suspectAfterMs, leaseMs: 0.6 * suspectAfterMs },
+      ...(known && { configured: membersOf(id) }),
       bounds: { ...BOUNDS, unreplicated: THREADS, seenUrls },
     }),
-    // The first answer comes when the cluster has grown.
+    // The first answer comes when the cluster has settled.
     requestMs: () => Math.max(requestMs, releaseAt - cluster.now),
   };
-  const cluster: WatchedCluster = new WatchedCluster(options, plan);
+  const restart = known && new Restart(known);
+  const cluster: WatchedCluster = new WatchedCluster(options, plan, restart);
+  restart?.begin(cluster, heartbeatMs, restartMs);
+  releaseAt = settleMs + (restart ? cluster.now + restartMs : grow(cluster, names));
+  return { cluster, web, releaseAt };
+}
+
+/** Agents join one after another. Returns when the last one starts. */
+function grow(cluster: WatchedCluster, names: readonly AgentId[]): number {
   const firstAt = cluster.now + 2 * suspectAfterMs;
   for (const [k, id] of names.entries()) {
     const at = k < contactCount ? cluster.now : firstAt + (k - contactCount) * startEveryMs;
     cluster.at(at, () => cluster.start(id));
   }
-  releaseAt = firstAt + names.length * startEveryMs + settleMs;
-  return { cluster, web, releaseAt };
+  return firstAt + names.length * startEveryMs;
 }
 
 /** Crawls the web. At half of the pages a tenth of the agents crash, and do not return. */
@@ -169,9 +203,10 @@ function crawl(
   };
   cluster.runUntil('half of the pages', isHalf, crawlMsMax);
   const counts = cluster.takeCounts();
-  const lookups = cluster.lookups.take().filter(({ isAnswered }) => isAnswered);
   const all = listsOf(membersOf(cluster), plan);
   const hosts = [...new Set([...web.keys()].map((url) => new URL(url).host))];
+  const keys = new Set(hosts.map((host) => hexOf(keyOf(host, sha1))));
+  const lookups = cluster.lookups.take().filter((one) => one.isAnswered && keys.has(one.key));
   const wrong = lookups.filter((one) => isWrong(one, cluster, plan)).length;
   const hostsOf = sharesOf(all, hosts, cluster);
   const victims = victimsOf(cluster, all, hosts, backups, seed);
@@ -179,7 +214,8 @@ function crawl(
   const crashAt = cluster.now;
   const sent = (sum(counts, ['HEARTBEAT']) / done).toFixed(1);
   progress(`${victims.length} of ${cluster.agents.size} agents crash at ${done} pages`);
-  progress(`${sent} messages a page, ${lookups.length} look-ups, ${wrong} wrong`);
+  const requests = mean(lookups.map((one) => one.requests)).toFixed(2);
+  progress(`${sent} messages a page; ${lookups.length} look-ups of ${requests} requests`);
   cluster.runToEnd(crawlMsMax);
   const fetched = fetchedPages(cluster.log);
   const lastAt = Math.max(...cluster.log.map(({ end }) => end));
@@ -188,7 +224,7 @@ function crawl(
   return {
     lookups,
     figures: {
-      ...{ wrong, hostsOf, crashed: victims.length },
+      ...{ wrong, hostsOf, half: done, crashed: victims.length },
       perPage: Object.fromEntries(perPage.filter(([type]) => type !== 'HEARTBEAT')),
       missing: [...web.keys()].filter((url) => !fetched.has(url)).length,
       again: [...fetched.values()].filter((times) => times > 1).length,
@@ -200,6 +236,15 @@ function crawl(
 
 function membersOf(cluster: WatchedCluster) {
   return cluster.living().map(({ id }) => ({ id, capacity: 1 }));
+}
+
+function knownBy(cluster: WatchedCluster, id: AgentId): number {
+  const { whereabouts } = cluster.agents.get(id)!.core;
+  return whereabouts.members().length + whereabouts.contacts().length;
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((all, one) => all + one, 0) / values.length;
 }
 
 function joinedOf(cluster: WatchedCluster): number {

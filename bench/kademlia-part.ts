@@ -14,6 +14,8 @@ export const sizeFlags = {
   agents: wholes([64, 256], 8, 20_000),
   /** Larger ones are simulated without cores and stores. */
   whole: whole(1024, 0, 20_000),
+  /** Larger ones start with agents that know each other, as after a restart. */
+  grown: whole(64, 0, 20_000),
   /** Hosts of each simulated agent, and pages of each host. */
   ...{ hosts: whole(2, 1, 100), pages: whole(6, 2, 1000) },
   /** Hosts to which the pages of one host link; 0: any. */
@@ -23,6 +25,7 @@ export const sizeFlags = {
 export interface KademliaGiven {
   readonly agents: readonly number[];
   readonly whole: number;
+  readonly grown: number;
   readonly hosts: number;
   readonly pages: number;
   readonly partners: number;

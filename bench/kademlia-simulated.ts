@@ -30,12 +30,20 @@ export function simulated(given: KademliaGiven): KademliaPart {
       lookupTable(bares),
       stateTable(bares, lives),
       ...lives.map(typeTable),
+      hostTable(lives),
       lifeTable(lives),
     ],
     charts: [],
     remarks: [
       ...bares.map(hopsVerdict),
       ...growthVerdicts(given, lives),
+      ...lives
+        .filter(({ joined }) => joined.messages === null)
+        .map(
+          ({ agents }) =>
+            `${agents} agents started with the members and contacts of a cluster that has run ` +
+            `for a while (--grown ${given.grown}).`,
+        ),
       ...isBare.map(
         (agents) =>
           `${agents} agents ran without cores and stores (--whole ${given.whole}): their ` +
@@ -68,11 +76,17 @@ function stateTable(bares: readonly Bare[], lives: readonly Life[]): Table {
     rows: bares.map(({ agents, members, contacts, messagesToJoin, heapBytes }) => {
       const life = lives.find((one) => one.agents === agents);
       const seen = life?.members ?? members;
+      const joins = life ? life.joined.messages : messagesToJoin;
       return [
-        ...[String(agents), mean(seen).toFixed(1), String(seen.at(-1)), mean(contacts).toFixed(1)],
+        ...[
+          String(agents),
+          mean(seen).toFixed(1),
+          String(seen.at(-1)),
+          mean(life?.knows ?? contacts).toFixed(1),
+        ],
         ...[(life?.heartbeats ?? mean(members)).toFixed(1), life?.still.toFixed(2) ?? '-'],
         ...[kib(life?.heapBytes ?? heapBytes), life ? kib(life.fileBytes) : '-'],
-        (life?.joined.messages ?? messagesToJoin).toFixed(0),
+        joins?.toFixed(0) ?? '-',
       ];
     }),
   };
@@ -87,23 +101,37 @@ function typeTable({ agents, perPage }: Life): Table {
   };
 }
 
+function hostTable(lives: readonly Life[]): Table {
+  return {
+    title: 'Look-ups of hosts in the crawl; again: by an agent that has looked the host up before:',
+    columns: [
+      ...['agents', 'a page', 'again', 'requests, mean', 'most', 'hops, mean', 'most', 'wrong'],
+    ],
+    rows: lives.map(({ agents, half, wrong, lookups: { crawl } }) => {
+      const [requests, hops] = [crawl.map((one) => one.requests), crawl.map((one) => one.hops)];
+      const different = new Set(crawl.map(({ from, key }) => `${from} ${key}`)).size;
+      return [
+        ...[String(agents), (crawl.length / half).toFixed(2), String(crawl.length - different)],
+        ...[mean(requests).toFixed(2), String(Math.max(...requests))],
+        ...[mean(hops).toFixed(2), String(Math.max(...hops)), String(wrong)],
+      ];
+    }),
+  };
+}
+
 function lifeTable(lives: readonly Life[]): Table {
   return {
     title: 'The crawl, in which a tenth of the agents crash at half of the pages, at one moment:',
     columns: [
-      ...['agents', 'joined', 'pages', 'messages a page', 'without look-ups', 'hops, mean', 'most'],
-      ...['wrong', 'share deviation', 'crashed', 'missing', 'again', 'recovery s', 'end s'],
+      ...['agents', 'joined', 'pages', 'messages a page', 'without look-ups'],
+      ...['share deviation', 'crashed', 'missing', 'again', 'recovery s', 'end s'],
     ],
-    rows: lives.map((life) => {
-      const hops = life.lookups.crawl.map((one) => one.hops);
-      return [
-        ...[String(life.agents), String(life.joined.agents), String(life.pages)],
-        ...[messagesOf(life).toFixed(1), messagesOf(life, routed).toFixed(1)],
-        ...[mean(hops).toFixed(2), String(Math.max(...hops)), String(life.wrong)],
-        ...[deviationOf(life).toFixed(2), String(life.crashed), String(life.missing)],
-        ...[String(life.again), seconds(life.recoveryMs), seconds(life.completionMs)],
-      ];
-    }),
+    rows: lives.map((life) => [
+      ...[String(life.agents), String(life.joined.agents), String(life.pages)],
+      ...[messagesOf(life).toFixed(1), messagesOf(life, routed).toFixed(1)],
+      ...[deviationOf(life).toFixed(2), String(life.crashed), String(life.missing)],
+      ...[String(life.again), seconds(life.recoveryMs), seconds(life.completionMs)],
+    ]),
   };
 }
 
@@ -157,7 +185,9 @@ function figuresOf(one: Life | Bare): unknown {
     requests: mean(lookups.map(({ requests }) => requests)),
   });
   const lookups = { joins: of(one.lookups.joins), crawl: of(one.lookups.crawl) };
-  return { ...one, ...members, lookups, hostsOf: undefined, deviation: deviationOf(one) };
+  const knows = mean(one.knows);
+  const rest = { lookups, knows, hostsOf: undefined, deviation: deviationOf(one) };
+  return { ...one, ...members, ...rest };
 }
 
 function mean(values: readonly number[]): number {

@@ -3,10 +3,11 @@
 // while it crawls, and processor time against the number of agents. On virtual time, with the real
 // core: clusters of hundreds of agents, and look-ups while agents come and go.
 // node bench/kademlia.ts [--part threads,joins,cpu,simulated,churn] [--agents 64,256]
-// [--ids 4] [--neighbourhood 5] [--backups 1] [--hosts 2] [--pages 6] [--partners 0] [--minutes 5]
-// [--write 0]
-// `--write 1` draws docs/kademlia.svg. 256 simulated agents take a quarter of an hour on a busy core,
-// and the time grows with their number; `--whole 0` leaves only their routing tables.
+// [--grown 64] [--ids 4] [--neighbourhood 5] [--backups 1] [--hosts 2] [--pages 6] [--partners 0]
+// [--minutes 5] [--write 0]
+// `--write 1` draws docs/kademlia.svg. Up to `--grown` simulated agents join one after another; more
+// of them start as after a restart. 1,024 take half an hour on a busy core and 6 GiB; `--whole 0`
+// leaves only their routing tables.
 
 import fs from 'node:fs';
 import path from 'node:path';

@@ -56,12 +56,13 @@ export function kademliaOf(
   places: Places,
 ): KademliaOverlay {
   const kept = keptOn(disk);
-  const first = settings.configured.filter(({ id }) => plan.contacts.includes(id));
-  // An agent that has never joined is given the present addresses; later ones have stored theirs.
-  const isNew = kept.read().length === 0;
-  const contacts = first.map(({ id, address }) => (isNew ? places.of(id) : address));
   const identifiers = identifiersWith(plan.ids);
   const { id, capacity, address, backups, heartbeatMs, suspectAfterMs } = settings;
+  // An agent that has never joined is given the present addresses; later ones have stored theirs.
+  const isNew = kept.read().length === 0;
+  const contacts = plan.contacts.map((one) =>
+    isNew || one === id ? places.of(one) : places.inConfig(one),
+  );
   return new KademliaOverlay({
     self: { id, capacity, address },
     contacts,

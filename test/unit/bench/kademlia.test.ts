@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from '../../../agent/core/protocol/messages.ts';
-import { membersOf } from '../../../bench/kademlia-bare.ts';
+import { hasAny, siblingOf } from '../../../agent/kademlia/routing/contact.ts';
+import { leavesOf, membersOf, neighboursOf } from '../../../bench/kademlia-bare.ts';
 import { LookupWatch } from '../../../bench/kademlia-lookups.ts';
+import { knownTo } from '../../../bench/kademlia-restart.ts';
 import { leastSquares } from '../../../bench/least-squares.ts';
 import { scatterChart } from '../../../bench/scatter-chart.ts';
+import { Random } from '../../simulation/random.ts';
 
 test('least squares: finds the line that all points are on', () => {
   const line = leastSquares([
@@ -79,4 +82,23 @@ test('members by the rules: all others in a small cluster, and no more in a larg
   assert.deepEqual(membersOf(5, 2, 8), [4, 4, 4, 4, 4]);
   const [small, large] = [64, 512].map((agents) => mean(membersOf(agents, 2, 4)));
   assert.ok(large! < small! * 1.3, `${small} and ${large}`);
+});
+
+test('a restarted cluster: an agent knows its members, and contacts in each subtree', () => {
+  const [agents, ids, neighbourhood, bucketSize] = [40, 2, 4, 3];
+  const known = knownTo({ agents, ids, neighbourhood, bucketSize }, new Random(1));
+  const leaves = leavesOf(agents, ids);
+  for (const [agent, needed] of neighboursOf(leaves, agents, neighbourhood).entries()) {
+    const members = known.members.get(`a${agent + 1}`)!;
+    for (const other of needed) assert.ok(members.includes(`a${other + 1}`));
+  }
+  for (const { key, agent } of leaves) {
+    const contacts = known.contacts.get(`a${agent + 1}`)!;
+    for (let level = 0; level < 20; level++) {
+      const beside = siblingOf(key, level);
+      const inside = leaves.filter((one) => one.agent !== agent && hasAny([one.key], beside));
+      const there = inside.filter((one) => contacts.includes(`a${one.agent + 1}`));
+      assert.ok(there.length >= Math.min(1, inside.length), `${agent} at ${level}`);
+    }
+  }
 });
