@@ -53,7 +53,7 @@ export interface Life {
   readonly members: readonly number[];
   /** Members of an agent and contacts of its routing table, in ascending order. */
   readonly knows: readonly number[];
-  /** Of one agent in a period. */
+  /** Messages of one agent in one of its periods. */
   readonly heartbeats: number;
   /** Of one agent in a second when nothing happens, without heartbeats. */
   readonly still: number;
@@ -82,6 +82,9 @@ export interface Life {
 
 class WatchedCluster extends Cluster {
   readonly lookups: LookupWatch;
+  /** Heartbeats, each of which goes to several agents. */
+  beats = 0;
+  readonly #lastBeat = new Map<AgentId, number>();
   readonly #restart: Restart | null;
   readonly #counts = new Map<string, number>();
 
@@ -93,9 +96,13 @@ class WatchedCluster extends Cluster {
   }
 
   override send(agent: Running, to: AgentId, envelope: Envelope, address: string): void {
-    const { type } = envelope.message;
-    this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
-    this.lookups.sent(agent.id, to, envelope.message);
+    const { message } = envelope;
+    this.#counts.set(message.type, (this.#counts.get(message.type) ?? 0) + 1);
+    if (message.type === 'HEARTBEAT' && this.#lastBeat.get(agent.id) !== message.counter) {
+      this.#lastBeat.set(agent.id, message.counter);
+      this.beats++;
+    }
+    this.lookups.sent(agent.id, to, message);
     const seen = this.#restart ? this.#restart.seen(envelope) : envelope;
     if (seen) super.send(agent, to, seen, address);
   }
@@ -125,12 +132,15 @@ export function live(given: KademliaGiven, agents: number): Life {
   const joined = joinedOf(cluster);
   const lookups = { joins: cluster.lookups.take(), crawl: [] as SeenLookup[] };
   cluster.takeCounts();
+  cluster.beats = 0;
   cluster.run(stillPeriods * heartbeatMs - 1);
   const still = cluster.takeCounts();
+  // Not by time: many agents may send theirs at the moment at which the count ends.
+  const heartbeats = (still.get('HEARTBEAT') ?? 0) / cluster.beats;
   const members = names.map((id) => cluster.snapshot(id).members.length).toSorted((a, b) => a - b);
   const knows = names.map((id) => knownBy(cluster, id)).toSorted((a, b) => a - b);
   const state = { heapBytes: (heapBytes() - heapBefore) / agents, fileBytes: fileBytes(cluster) };
-  const beats = ((still.get('HEARTBEAT') ?? 0) / agents / stillPeriods).toFixed(1);
+  const beats = heartbeats.toFixed(1);
   progress(`${agents} agents: ${joined} joined, ${beats} heartbeats of one in a period`);
   progress(`${mean(members).toFixed(1)} members of one, at most ${members.at(-1)}`);
   const ended = crawl(cluster, web, given, plan);
@@ -140,7 +150,7 @@ export function live(given: KademliaGiven, agents: number): Life {
     ...{ agents, members, knows, lookups, ...state },
     pages: web.size,
     joined: { messages: known ? null : joins / agents, agents: joined },
-    heartbeats: (still.get('HEARTBEAT') ?? 0) / agents / stillPeriods,
+    heartbeats,
     still: sum(still, ['HEARTBEAT']) / agents / stillPeriods,
     ...ended.figures,
   };
