@@ -6,7 +6,7 @@
 // [--grown 64] [--ids 4] [--neighbourhood 5] [--backups 1] [--hosts 2] [--pages 6] [--partners 0]
 // [--minutes 5] [--write 0]
 // `--write 1` draws docs/kademlia.svg. Up to `--grown` simulated agents join one after another; more
-// of them start as after a restart. 1,024 take half an hour on a busy core and 6 GiB; `--whole 0`
+// of them start as after a restart. 1,024 take more than 15 minutes of a core and 5 GiB; `--whole 0`
 // leaves only their routing tables.
 
 import fs from 'node:fs';
