@@ -11,7 +11,7 @@ import { RedisServer } from './redis-server.ts';
 /** Digests of a frame, as many as a config allows. */
 const frameMax = 10_000;
 const million = 1_000_000;
-const sha256 = (text: string) => hash('sha256', text, 'buffer');
+const sha256 = (text: string) => hash('sha256', text, 'base64url');
 
 export async function memory({ digests }: NetworksGiven): Promise<PartResult> {
   const server = await RedisServer.start();

@@ -58,7 +58,7 @@ class Stream {
     const waits = () => settings.network === names[0];
     this.#client = new NetworkClient({
       ...{ settings, pools, agent: name, token: `${name}.1` },
-      sha256: (text) => hash('sha256', text, 'buffer'),
+      sha256: (text) => hash('sha256', text, 'base64url'),
       wake: () => this.#turnIn(0),
       onError: (error) => {
         if (!this.#isOver) throw error;

@@ -109,7 +109,7 @@ export async function connectNetworks(
         if (error instanceof Error && 'network' in error) log.warn(error.message);
         else log.warn({ err: error }, 'sharing the crawl with other networks failed');
       },
-      sha256: (text) => hash('sha256', text, 'buffer'),
+      sha256: (text) => hash('sha256', text, 'base64url'),
       slice: turnSlice(),
       decide: (identity, verdict) => store.decide(identity, verdict),
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,

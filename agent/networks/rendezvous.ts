@@ -7,7 +7,10 @@ import type { Sha256 } from './digests.ts';
 /** The networks by their rank for a key, highest first. */
 export function ranked(networks: readonly string[], key: string, sha256: Sha256): string[] {
   const scores = new Map(
-    networks.map((name) => [name, Buffer.from(sha256(`${name}\n${key}`)).toString('hex')]),
+    networks.map((name) => [
+      name,
+      Buffer.from(sha256(`${name}\n${key}`), 'base64url').toString('hex'),
+    ]),
   );
   return [...networks].sort((a, b) => (scores.get(a)! > scores.get(b)! ? -1 : 1));
 }

@@ -100,7 +100,7 @@ async function reportOn(
 function networksOf({ dedup }: Config, host: string): UrlReport['networks'] {
   if (dedup.mode === 'none' || dedup.network === null) return null;
   const names = Object.keys(dedup.networks);
-  const home = homeOf(names, host, (text) => hash('sha256', text, 'buffer'));
+  const home = homeOf(names, host, (text) => hash('sha256', text, 'base64url'));
   return { others: names.filter((name) => name !== dedup.network), home };
 }
 

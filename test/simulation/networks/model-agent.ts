@@ -13,8 +13,8 @@ import type { ModelNetwork, Row } from './model-network.ts';
 import { hostOf } from './random-web.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-export function sha256(text: string): Uint8Array {
-  return createHash('sha256').update(text).digest();
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 /** A turn comes at least this often. */

@@ -147,7 +147,7 @@ export class ModelNetwork {
 
   /** The scope of its config excludes a host that it is given. */
   refuses(host: string): boolean {
-    return sha256(`${this.name} ${host}`)[0]! < 40;
+    return bytesOf(`${this.name} ${host}`)[0]! < 40;
   }
 
   hosts(): Iterable<string> {
@@ -204,7 +204,7 @@ export class ModelNetwork {
   #giveUp(row: Row): void {
     if (row.state !== 'waiting' && row.state !== 'queued') return;
     this.#ownerOf(row)?.giveUp(row);
-    const [, isWanted = 0, later = 0] = sha256(`${this.name} ${row.page}`);
+    const [, isWanted = 0, later = 0] = bytesOf(`${this.name} ${row.page}`);
     if (isWanted < 128) this.#o.time.after(later * 16, () => this.#wantAgain(row));
   }
 
@@ -283,4 +283,8 @@ export class ModelNetwork {
         checkers.fail(`${page}: ${this.name} left it ${state} ${at}, and it is missing`);
     }
   }
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Buffer.from(sha256(text), 'base64url');
 }

@@ -61,7 +61,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
     members: () => ({ agents: ['a-1', 'a-2'], isPartial: false }),
     now: () => ({ mono, wall: mono }),
     settled: () => {},
-    sha256: (text) => createHash('sha256').update(text).digest(),
+    sha256: (text) => createHash('sha256').update(text).digest('base64url'),
     onError: (error) => void errors.push(String(error)),
   });
   const runUntil = async (ms: number) => {

@@ -38,7 +38,7 @@ function subject(onTimeout: 'proceed' | 'wait' = 'wait') {
       leaseMs: LEASE_MS,
     },
     ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
-    sha256: (text) => createHash('sha256').update(text).digest(),
+    sha256: (text) => createHash('sha256').update(text).digest('base64url'),
     wake: () => {},
     wakeHost: (host) => log.woken.push(host),
     onError: () => log.errors++,

@@ -15,7 +15,7 @@ function peerWith(frames: OpenFrames, pools: Pools): Peer {
   return new Peer({
     ...{ settings, other: 'b', frames, leads: () => true, agent: 'a-1', token: 'a-1.1' },
     ...{ pools: new Map([['b', pools]]), wake: () => {} },
-    sha256: (text) => createHash('sha256').update(text).digest(),
+    sha256: (text) => createHash('sha256').update(text).digest('base64url'),
     onError: (error) => assert.fail(String(error)),
   });
 }

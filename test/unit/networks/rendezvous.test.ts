@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { homeOf, ranked, ranksAbove } from '../../../agent/networks/rendezvous.ts';
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest();
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 const networks = ['berlin', 'paris', 'rome'];
 
 describe('rendezvous', () => {

@@ -7,7 +7,7 @@ import type { Digest, Pools } from '../../../agent/networks/pools.ts';
 import { Reporter } from '../../../agent/networks/reporter.ts';
 
 const at = (ms: number) => ({ mono: ms, wall: ms });
-const sha256 = (text: string) => createHash('sha256').update(text).digest();
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
 
 function reporterWith(
   pools: Pools,

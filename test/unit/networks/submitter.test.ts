@@ -43,7 +43,7 @@ function subject(
       leaseMs: 3000,
     },
     ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
-    sha256: (text) => createHash('sha256').update(text).digest(),
+    sha256: (text) => createHash('sha256').update(text).digest('base64url'),
     ...(slice && { slice }),
     wake: () => log.wakes++,
     onError: () => {},

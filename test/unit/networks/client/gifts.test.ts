@@ -40,7 +40,7 @@ function stage(hosts: readonly string[]) {
       ['berlin', own as Pools],
       ['paris', other as Pools],
     ]),
-    sha256: (text) => createHash('sha256').update(text).digest(),
+    sha256: (text) => createHash('sha256').update(text).digest('base64url'),
     wake: () => void state.wakes++,
     onError: (error) => {
       throw error;

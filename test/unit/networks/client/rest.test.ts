@@ -39,7 +39,7 @@ function stage(onTimeout: 'proceed' | 'wait' = 'proceed') {
     },
     ...{ agent: 'a1', token: 'a1.1' },
     pools: new Map(Object.entries(servers).map(([name, at]) => [name, poolsOf(at)])),
-    sha256: (text) => createHash('sha256').update(text).digest(),
+    sha256: (text) => createHash('sha256').update(text).digest('base64url'),
     wake: () => {},
     onError: () => {},
     isDone: () => state.isDone,
