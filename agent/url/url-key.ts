@@ -10,7 +10,7 @@ import { type Identity, parseCrawlUrl, type RequestForm } from './crawl-url.ts';
  * character that the others exclude, so matching takes linear time.
  */
 const PLAINLY_CANONICAL = new RegExp(
-  String.raw`^https?:\/\/((?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*)` +
+  String.raw`^https?:\/\/(?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*` +
     String.raw`(?:\/(?!\.{1,2}(?:[/?]|$))[A-Za-z0-9._~-]*)+` +
     String.raw`(?:\?[A-Za-z0-9._~=&+-]*)?$`,
 );
@@ -36,8 +36,11 @@ export function identityOf(host: string, key: string): Identity {
  * @returns null unless `identity` is exactly the canonical form
  */
 export function splitIdentity(identity: string): { host: string; key: string } | null {
-  const plain = PLAINLY_CANONICAL.exec(identity);
-  if (plain !== null) return { host: plain[1]!, key: urlKey(identity, plain[1]!) };
+  if (PLAINLY_CANONICAL.test(identity)) {
+    const from = identity.indexOf('/') + 2;
+    const host = identity.slice(from, identity.indexOf('/', from));
+    return { host, key: urlKey(identity, host) };
+  }
   const url = parseCrawlUrl(identity);
   if ('refused' in url || url.identity !== identity) return null;
   return { host: url.host, key: urlKey(identity, url.host) };
