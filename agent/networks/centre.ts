@@ -80,6 +80,11 @@ export class Centre {
     return Math.min(this.#loop.nextAtMs(), ...[...this.#peers.values()].map((p) => p.nextAtMs()));
   }
 
+  /** This agent does not have the role, and Redis knows it if it answers. */
+  get hasResigned(): boolean {
+    return this.#ledFrom === null && !this.#loop.isOpen;
+  }
+
   /** This agent has the role. */
   get isLeading(): boolean {
     return this.#ledFrom !== null;

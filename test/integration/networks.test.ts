@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createClient } from '@redis/client';
 import Database from 'better-sqlite3';
 import type { NetworksAudit } from '../../agent/cli/audit/audit-networks.ts';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
@@ -54,6 +55,7 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     assert.match(end.stderr, RegExp(`, network ${Object.keys(networks)[k]}: 2 agents, state in `));
   }
   assertWhole(crawl, 0);
+  assert.deepEqual(await rolesIn(redis), [], 'networks that have ended have no centre');
   const counts = Object.keys(networks).map((network) => {
     const ids = fs.readdirSync(join(crawl.scratch.directory, network));
     const states = ids.map((id) => join(crawl.scratch.directory, network, id, 'state.sqlite'));
@@ -107,3 +109,12 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     /network paris: no agent has a state in .*; correct agent\.dataDir in /,
   );
 });
+
+/** Keys that exist while a network has a centre. */
+async function rolesIn(redis: RedisProcess): Promise<string[]> {
+  const client = createClient({ url: redis.url() });
+  await client.connect();
+  const keys = await client.keys('*');
+  client.destroy();
+  return keys.filter((key) => /:(?:centre|settings|home)\b/.test(key));
+}

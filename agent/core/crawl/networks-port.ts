@@ -126,8 +126,9 @@ export interface Networks extends SharedHosts {
   /** Called in each turn while the cluster is complete: whether no network can give it work. */
   mayEnd(): boolean;
   /**
-   * Called in each turn while the agent is about to end: reports what has ended here, and releases its
-   * hosts without open request. Whether Redis has confirmed all of it, or cannot be told now.
+   * Called in each turn while the agent is about to end: reports what has ended here, releases its
+   * hosts without open request and gives up the role of centre. Whether Redis has confirmed all of it,
+   * or cannot be told now.
    */
   tellAll(): boolean;
   /** The networks whose Redis does not answer this agent now. */

@@ -142,7 +142,7 @@ export class Shutdown implements Part {
     if (!this.#p.visits.isEmpty() || this.#isMemberAtWork()) return this.reopen();
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
     const isTold = this.isAboutToGo(now) && this.#p.overlay.tree.hasToldVerdict;
-    if (lingered || isTold) this.end(0, 'the crawl is complete');
+    if ((lingered || isTold) && this.#hasTold(now)) this.end(0, 'the crawl is complete');
   }
 
   #isMemberAtWork(): boolean {
@@ -154,6 +154,7 @@ export class Shutdown implements Part {
     if (this.#state.kind !== 'complete') return;
     this.#saidComplete.clear();
     this.#state = { kind: 'crawling' };
+    this.#tellingSince = null;
     this.#p.overlay.tree.isComplete = false;
   }
 
@@ -246,7 +247,10 @@ export class Shutdown implements Part {
     aborts.abort(visits.open(), 'the crawl is being stopped', now);
   }
 
-  /** Otherwise other networks wait for this one, and then fetch what it has finished. */
+  /**
+   * Otherwise other networks wait for this one, and then fetch what it has finished, and this one
+   * waits for its own centre when it is started again.
+   */
   #hasTold({ mono }: Instant): boolean {
     const { networks } = this.#p;
     this.#tellingSince ??= mono;

@@ -116,10 +116,11 @@ export class NetworkClient {
     return this.#rest.mayEnd();
   }
 
-  /** This agent is about to end. Whether Redis has confirmed every report and release. */
+  /** This agent is about to end. Whether Redis has confirmed all reports, releases and its role. */
   tellAll(): boolean {
     this.#reporter.hurry();
-    return this.#reporter.hasTold && this.#leases.isQuiet;
+    this.#centre.kick();
+    return this.#reporter.hasTold && this.#leases.isQuiet && this.#centre.hasResigned;
   }
 
   get isCentre(): boolean {

@@ -17,7 +17,11 @@ function question(number: string, ...digests: string[]): Frame {
 }
 
 /** A centre with the pools of its network and of network b, and what it does there, by time. */
-function subject(marksOfB: () => string | null, mayLead: () => boolean = () => true) {
+function subject(
+  marksOfB: () => string | null,
+  mayLead: () => boolean = () => true,
+  isWanted: () => boolean = () => true,
+) {
   const submitted: Entry[] = [];
   const inbox: Frame[] = [];
   const verdicts: (VerdictFrame & { at: number })[] = [];
@@ -34,6 +38,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
   const own: Partial<Pools> = {
     presence: async () => ({ hasCentre: true, centre: holder.token, mark: '' }),
     lead: async () => mayLead(),
+    resign: () => answered('resign', undefined),
     openFrames: async () => [],
     filledBy: () => answered('filled', null),
     marksOf: (digests) => answered('marks', '0'.repeat(digests.length)),
@@ -56,7 +61,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
     marksOf: async (digests) => marksOfB()?.repeat(digests.length) ?? null,
   };
   const centre = new Centre({
-    ...{ settings, agent: 'a-1', token: 'a-1.1', wake: () => {}, isWanted: () => true },
+    ...{ settings, agent: 'a-1', token: 'a-1.1', wake: () => {}, isWanted },
     pools: new Map(Object.entries({ a: own as Pools, b: other as Pools })),
     members: () => ({ agents: ['a-1', 'a-2'], isPartial: false }),
     now: () => ({ mono, wall: mono }),
@@ -71,7 +76,7 @@ function subject(marksOfB: () => string | null, mayLead: () => boolean = () => t
     }
   };
   const absent = () => centre.absent({ mono, wall: mono });
-  return { submitted, inbox, verdicts, commands, errors, holder, other, absent, runUntil };
+  return { centre, submitted, inbox, verdicts, commands, errors, holder, other, absent, runUntil };
 }
 
 it('centre: at its beginning it awaits a network that has answered nothing, longer than timeoutMs', async () => {
@@ -186,4 +191,22 @@ it('centre: it names a network without centre', async () => {
   const [b] = absent();
   assert.equal(b?.network, 'b');
   assert.ok(b.forMs > 0 && b.forMs <= 800, String(b.forMs));
+});
+
+it('centre: it has resigned once Redis has confirmed that', async () => {
+  let isWanted = true;
+  const { centre, commands, runUntil } = subject(
+    () => null,
+    () => true,
+    () => isWanted,
+  );
+  assert.equal(centre.hasResigned, true);
+  await runUntil(1000);
+  assert.equal(centre.hasResigned, false);
+  isWanted = false;
+  centre.kick();
+  centre.pump({ mono: 1000, wall: 1000 });
+  assert.deepEqual([centre.hasResigned, commands.includes('resign answered')], [false, false]);
+  await runUntil(1050);
+  assert.deepEqual([centre.hasResigned, commands.includes('resign answered')], [true, true]);
 });
