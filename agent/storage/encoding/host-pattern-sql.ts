@@ -6,8 +6,11 @@ export const namesHost = (pattern: string, host: string): string =>
   `(${pattern} = ${host} OR ${pattern} = '*' OR (substr(${pattern}, 1, 2) = '*.'
     AND substr(${host}, 1 - length(${pattern})) = substr(${pattern}, 2)))`;
 
-/** SQL: the value of the most specific directive in force for the host; NULL: none. */
+/**
+ * SQL: the value of the most specific directive in force for the host; NULL: none. ORDER BY names no
+ * column of an outer query, which SQLite before 3.41 does not find in a view.
+ */
 export const orderFor = (kind: 'block' | 'delay', host: string): string =>
   `(SELECT o.value FROM order_rows o
     WHERE o.kind = '${kind}' AND o.value IS NOT NULL AND ${namesHost('o.host', host)}
-    ORDER BY o.host <> ${host}, length(o.host) DESC LIMIT 1)`;
+    ORDER BY substr(o.host, 1, 1) = '*', length(o.host) DESC LIMIT 1)`;

@@ -359,6 +359,11 @@ SELECT kind, nullif(host, '') AS host, value, agent AS given_by, applied_at
 FROM order_rows WHERE value IS NOT NULL AND kind <> 'refresh';
 `;
 
+/** Also for SQLite before 3.41. */
+const HOSTS_EVERYWHERE = `
+DROP VIEW hosts;
+${hostsView(DELAY_BY_PATTERN, TRAP)}`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -383,6 +388,7 @@ export const MIGRATIONS: readonly string[] = [
   NETWORKS,
   SAMPLES,
   ORDERS_OF_AGENTS,
+  HOSTS_EVERYWHERE,
 ];
 
 /** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */

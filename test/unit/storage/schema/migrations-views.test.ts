@@ -2,6 +2,10 @@
 // each kind of URL.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import type { PageRecord } from '../../../../agent/frontier/frontier-store.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
@@ -426,4 +430,27 @@ test('views: a copy has the last answer of a requeued page, and its round', () =
       ...{ attempts: 3, round: 7, queued_again: 1 },
     },
   ]);
+});
+
+/** The SQLite of the system is often older than the one of the agents. */
+const READ_ALL = `
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+for view, in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+    print(view, len(db.execute('SELECT * FROM ' + view).fetchall()))
+`;
+const withoutPython =
+  spawnSync('python3', ['-c', 'import sqlite3']).status === 0 ? false : 'there is no python3';
+
+test('an older SQLite reads all views', { skip: withoutPython }, (t) => {
+  const { db, insert } = fixture();
+  insert('http://a.test/');
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-views-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  const file = path.join(directory, 'state.sqlite');
+  db.prepare('VACUUM INTO ?').run(file);
+  const { stdout, stderr } = spawnSync('python3', ['-c', READ_ALL, file], { encoding: 'utf8' });
+  assert.equal(stderr, '');
+  assert.match(stdout, /^frontier 1$/m);
+  assert.match(stdout, /^hosts 1$/m);
 });
