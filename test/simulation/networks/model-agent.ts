@@ -276,10 +276,11 @@ export class ModelAgent {
   #decide(page: string, verdict: Verdict): boolean {
     const row = this.#p.network.rows.get(page)!;
     if (this.#p.network.owner(hostOf(page)) !== this.id) return true;
+    // Also if the page was given up meanwhile: when it is wanted again, it may still have this claim.
+    if (verdict.kind === 'new' && verdict.isPartial) this.#p.checkers.excuse(page);
     if (row.state === 'skipped') return false;
     if (row.state !== 'waiting' && row.state !== 'elsewhere') return true;
     if (verdict.kind === 'new') {
-      if (verdict.isPartial) this.#p.checkers.excuse(page);
       row.state = 'queued';
     } else {
       row.state = verdict.isFinal ? 'final' : 'elsewhere';
