@@ -24,7 +24,7 @@ export const agentCapacity = z.number().gt(0).max(1000);
 
 const agentEntry = z.strictObject({
   id: agentId.meta({
-    description: 'Name of the agent and of its directory. A change moves hosts.',
+    description: 'Name of the agent and of its directory. Never change it.',
     example: 'a1',
   }),
   listen: listenEndpoint.meta({
@@ -59,7 +59,7 @@ const kademlia = z
       .meta({
         description:
           'Agents known in each region of the key space. Higher: look-ups survive more failures, ' +
-          'more messages.',
+          'but need more messages.',
       }),
     concurrency: z.int().min(1).max(concurrencyMax).prefault(3).meta({
       description: 'Agents that a look-up asks at once. Higher: faster, more messages.',

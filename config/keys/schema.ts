@@ -171,8 +171,8 @@ const agent = z
       .prefault(64)
       .meta({
         description:
-          'Simultaneous requests, without those open for over 500 ms. Higher: more memory and ' +
-          'sockets.',
+          'Simultaneous requests; those open for over 500 ms do not count. Higher: more memory ' +
+          'and sockets.',
       }),
     parseWorkers: z.int().min(1).max(64).prefault(1).meta({
       description: 'Threads that parse pages, some 30 MB each. More than free cores do not help.',
@@ -193,7 +193,7 @@ const storage = z
       .meta({
         description:
           'power: acknowledged data survives power loss, which costs one fsync per batch. ' +
-          'process: it survives only SIGKILL.',
+          'process: it survives SIGKILL, but no power loss.',
       }),
   })
   .prefault({})
