@@ -11,7 +11,7 @@ import { spec } from 'node:test/reporters';
 const root = path.resolve(import.meta.dirname, '..');
 /** A test that takes longer fails. This is ten times the longest test on a busy machine. */
 const testMsMax = 240_000;
-const processes = 2;
+const processes = 4;
 
 // Thousands of processes load the same sources. Without the cache each would compile them again.
 process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/node-compile-cache');
