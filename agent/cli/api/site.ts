@@ -155,8 +155,7 @@ export class Site {
     response: ServerResponse,
   ): Promise<void> {
     const gone = new AbortController();
-    // An abort costs time, and nothing waits once the answer has been sent.
-    response.once('close', () => response.writableFinished || gone.abort());
+    response.once('close', () => gone.abort());
     const query = route.query ? checked(route.query, queryOf(url), 'query') : undefined;
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
     const address = request.socket.remoteAddress ?? '';
