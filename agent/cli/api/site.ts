@@ -49,6 +49,9 @@ interface SiteParts {
   readonly unreadMsMax?: number;
 }
 
+/** Why a signal has aborted. Without a reason each would make an exception. */
+const CLOSED = new Error('the answer was read, or the client has gone');
+
 export class Site {
   readonly #p: SiteParts;
   readonly #events: EventStream;
@@ -155,7 +158,7 @@ export class Site {
     response: ServerResponse,
   ): Promise<void> {
     const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    response.once('close', () => gone.abort(CLOSED));
     const query = route.query ? checked(route.query, queryOf(url), 'query') : undefined;
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
     const address = request.socket.remoteAddress ?? '';
