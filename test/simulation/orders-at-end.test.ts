@@ -27,7 +27,7 @@ function atEnd(more: object) {
 }
 
 function complete(c: Cluster): string[] {
-  return IDS.filter((id) => c.snapshot(id).lifecycle === 'complete');
+  return [...c.agents.keys()].filter((id) => c.snapshot(id).lifecycle === 'complete');
 }
 
 for (const overlay of ['ring', 'kademlia'] as const) {
@@ -66,4 +66,32 @@ for (const overlay of ['ring', 'kademlia'] as const) {
       }
     });
   }
+}
+
+for (const quorum of ['none', 'majority'] as const) {
+  it(`COMPLETE from before an unblock does not count: quorum ${quorum}`, () => {
+    for (const host of ['h1.test', 'h2.test', 'h3.test', HOST]) {
+      const c = cluster(['a1', 'a2'], { quorum }, HOSTS, PAGES);
+      c.startAll();
+      c.runUntil('the crawl begins', () => c.fetched().size > 0);
+      give(c, 'a1', block(host));
+      c.runUntil('one has found the crawl complete', () => complete(c).length > 0);
+      const [first, ...others] = complete(c);
+      assert.deepEqual(others, [], 'the other one is about to receive COMPLETE');
+      // In the end, the other one finds the crawl complete a beat before the first.
+      let [isIdle, lost] = [false, 0];
+      c.lose = (from, _, message) => {
+        if (message.type !== 'HEARTBEAT') return false;
+        if (from === first && message.idle) isIdle = true;
+        return isIdle && from !== first && lost++ < 2;
+      };
+      for (const [id, { core }] of c.agents) {
+        core.operator.onDirectives('a9', [{ ...unblock, host, n: 50, by: 'a9' }], c.instant(id));
+      }
+      c.runToEnd();
+      assert.deepEqual(endCodes(c), [0, 0]);
+      const suspects = "SELECT count(*) FROM events WHERE kind = 'suspect'";
+      for (const { db } of c.disks.values()) assert.equal(db.prepare(suspects).pluck().get(), 0);
+    }
+  });
 }

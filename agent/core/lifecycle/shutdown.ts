@@ -63,8 +63,11 @@ interface ShutdownParts {
 
 export class Shutdown implements Part {
   readonly #p: ShutdownParts;
-  /** Members that said COMPLETE. */
-  readonly #saidComplete = new Set<AgentId>();
+  /**
+   * Members that said COMPLETE, with the idle period of their latest heartbeat. In a later period a
+   * member may have found out about new work, and then says it again.
+   */
+  readonly #saidComplete = new Map<AgentId, number | undefined>();
   /** The members when this agent found the crawl complete. Those that were added since were away. */
   #membersAtEnd: readonly AgentId[] = [];
   #state: LifecycleState = { kind: 'crawling' };
@@ -94,6 +97,7 @@ export class Shutdown implements Part {
   /** A new incarnation continues the crawl; COMPLETE messages to the previous one are void. */
   reset(): void {
     this.#saidComplete.clear();
+    this.#tellingSince = null;
     if (this.#state.kind === 'complete') this.#state = { kind: 'crawling' };
   }
 
@@ -142,7 +146,8 @@ export class Shutdown implements Part {
     if (!this.#p.visits.isEmpty() || this.#isMemberAtWork()) return this.reopen();
     const lingered = now.mono - since >= 2 * this.#p.settings.suspectAfterMs;
     const isTold = this.isAboutToGo(now) && this.#p.overlay.tree.hasToldVerdict;
-    if ((lingered || isTold) && this.#hasTold(now)) this.end(0, 'the crawl is complete');
+    if (!lingered && !isTold) this.#tellingSince = null;
+    else if (this.#hasTold(now)) this.end(0, 'the crawl is complete');
   }
 
   #isMemberAtWork(): boolean {
@@ -161,8 +166,11 @@ export class Shutdown implements Part {
   /** The crawl is complete, and each member has said so or is without news. */
   isAboutToGo(now: Instant): boolean {
     if (this.#state.kind !== 'complete') return false;
-    const done = new Set([...this.#saidComplete, ...this.#p.detector.suspected(now.mono)]);
-    return [...this.#p.view.members()].every(({ card }) => done.has(card.id));
+    const suspected = new Set(this.#p.detector.suspected(now.mono));
+    return [...this.#p.view.members()].every(({ card: { id }, lastHeartbeat }) => {
+      if (suspected.has(id)) return true;
+      return this.#saidComplete.has(id) && this.#saidComplete.get(id) === lastHeartbeat?.idleSince;
+    });
   }
 
   /** Sends COMPLETE to all members. Called with each heartbeat. */
@@ -200,7 +208,7 @@ export class Shutdown implements Part {
   onComplete(from: AgentId, { covers, members, orders }: Complete): void {
     if (members) this.#p.completion.learn(members, orders === this.#p.directives.hash());
     if (this.#p.view.joined) {
-      this.#saidComplete.add(from);
+      this.#saidComplete.set(from, this.#p.view.get(from)?.lastHeartbeat?.idleSince);
       // A verdict that arrives late covers an earlier idle period, before this agent's new work.
       if (covers && this.#p.completion.isIdleSince(covers.idleSince)) {
         this.#p.overlay.tree.isComplete = true;
