@@ -40,6 +40,8 @@ export class Centre {
   readonly #peers: ReadonlyMap<string, Peer>;
   /** Since when this agent has the role, by its last renewal, from before it was sent. */
   #ledFrom: Instant | null = null;
+  /** The role was given up, and Redis has not confirmed it. */
+  #mustResign = false;
   /** When it first had the role. */
   #begunAt: Instant | null = null;
   /** Since when this agent has been waiting for the role. */
@@ -66,7 +68,7 @@ export class Centre {
   }
 
   pump(now: Instant): void {
-    if (this.#p.isWanted() || this.#ledFrom !== null) this.#loop.pump(now);
+    if (this.#hasWork()) this.#loop.pump(now);
     for (const peer of this.#peers.values()) peer.pump(now);
   }
 
@@ -76,13 +78,17 @@ export class Centre {
   }
 
   nextAtMs(): number {
-    if (!this.#p.isWanted() && this.#ledFrom === null) return Infinity;
+    if (!this.#hasWork()) return Infinity;
     return Math.min(this.#loop.nextAtMs(), ...[...this.#peers.values()].map((p) => p.nextAtMs()));
   }
 
-  /** This agent does not have the role, and Redis knows it if it answers. */
+  /** This agent does not have the role, and Redis has confirmed that. */
   get hasResigned(): boolean {
-    return this.#ledFrom === null && !this.#loop.isOpen;
+    return this.#ledFrom === null && !this.#mustResign && !this.#loop.isOpen;
+  }
+
+  #hasWork(): boolean {
+    return this.#p.isWanted() || this.#ledFrom !== null || this.#mustResign;
   }
 
   /** This agent has the role. */
@@ -112,8 +118,10 @@ export class Centre {
   async #step(now: Instant): Promise<number> {
     if (!this.#p.isWanted()) {
       this.#barredSince = null;
+      this.#mustResign = true;
       this.#drop();
       await this.#own.resign(this.#p.token);
+      this.#mustResign = false;
       return RETRY_MS;
     }
     if (!(await this.#lead(now))) return RETRY_MS;
@@ -148,6 +156,7 @@ export class Centre {
       return false;
     }
     this.#barredSince = null;
+    this.#mustResign = false;
     if (!had) this.#drop();
     this.#ledFrom = now;
     this.#begunAt ??= now;

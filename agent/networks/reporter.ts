@@ -101,9 +101,10 @@ export class Reporter {
     this.#examine(now);
     if (this.#isDue(now)) this.#loop.kick();
     this.#loop.pump(now);
+    this.#isHurried = false;
   }
 
-  /** From now on, reports wait for no others. */
+  /** In the next turn, reports wait for no others. */
   hurry(): void {
     this.#isHurried = true;
   }

@@ -76,7 +76,7 @@ export class Submitter {
   /** Filled by `offer` and from the store, emptied by frames; at most FRAMES_MAX frames. */
   readonly #queue = new Map<Digest, string>();
   readonly #frames = new Map<string, Submitted>();
-  /** The URLs of open frames, and whether the store may have it again: it was decided, and waits. */
+  /** The URLs of open frames, and whether the store may have it again, which was decided and waits. */
   readonly #held = new Map<Digest, boolean>();
   #storeHasMore = true;
   #oldestAtMs = 0;
@@ -342,7 +342,9 @@ export class Submitter {
       const isSettling = this.#settling?.verdict.number === frame.number;
       if (isSettling || (!isAway && now.mono - madeAtMs < 2 * leaseMs + timeoutMs)) continue;
       const { identities, isRepeated } = this.#take(frame.number)!;
-      if (!isRepeated) this.#decideAlone(identities);
+      // URLs that were given up and wait again meanwhile were not taken from the store.
+      if (isRepeated) this.#storeHasMore = true;
+      else this.#decideAlone(identities);
     }
     if (!isAway || this.#queue.size === 0) return;
     const part = [...this.#queue].slice(0, batch);

@@ -116,7 +116,7 @@ export class NetworkClient {
     return this.#rest.mayEnd();
   }
 
-  /** This agent is about to end. Whether Redis has confirmed all reports, releases and its role. */
+  /** This agent is about to end. Whether Redis has confirmed all reports and releases, and no role. */
   tellAll(): boolean {
     this.#reporter.hurry();
     this.#centre.kick();

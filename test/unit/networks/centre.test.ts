@@ -76,7 +76,19 @@ function subject(
     }
   };
   const absent = () => centre.absent({ mono, wall: mono });
-  return { centre, submitted, inbox, verdicts, commands, errors, holder, other, absent, runUntil };
+  return {
+    centre,
+    own,
+    submitted,
+    inbox,
+    verdicts,
+    commands,
+    errors,
+    holder,
+    other,
+    absent,
+    runUntil,
+  };
 }
 
 it('centre: at its beginning it awaits a network that has answered nothing, longer than timeoutMs', async () => {
@@ -209,4 +221,24 @@ it('centre: it has resigned once Redis has confirmed that', async () => {
   assert.deepEqual([centre.hasResigned, commands.includes('resign answered')], [false, false]);
   await runUntil(1050);
   assert.deepEqual([centre.hasResigned, commands.includes('resign answered')], [true, true]);
+});
+
+it('centre: it resigns again if Redis has not answered', async () => {
+  let isWanted = true;
+  const { centre, own, errors, runUntil } = subject(
+    () => null,
+    () => true,
+    () => isWanted,
+  );
+  await runUntil(1000);
+  isWanted = false;
+  const resign = own.resign!;
+  own.resign = async () => {
+    own.resign = resign;
+    throw new Error('late');
+  };
+  for (let ms = 1000; errors.length === 0; ms += 50) await runUntil(ms);
+  assert.deepEqual([errors, centre.hasResigned], [['Error: late'], false]);
+  await runUntil(4000);
+  assert.equal(centre.hasResigned, true);
 });

@@ -18,6 +18,7 @@ function subject(
     released: [] as string[],
     claimsMissing: 0,
     stored: [] as string[],
+    elsewhere: [] as string[],
     isDown: false,
     wants: true,
     queued: 0,
@@ -49,13 +50,13 @@ function subject(
     onError: () => {},
     store: {
       more: (max) => log.stored.slice(0, max),
-      elsewhere: () => [],
+      elsewhere: () => log.elsewhere,
       decide: (identity, verdict) => {
         log.decided.push([identity, verdict]);
         log.stored = log.stored.filter((each) => each !== identity);
         return log.wants;
       },
-      isIdle: () => false,
+      isIdle: () => log.elsewhere.length > 0,
       queued: () => log.queued,
     },
     release: (identity) => log.released.push(identity),
@@ -184,6 +185,22 @@ describe('submitter', () => {
     submitter.pump(at(2));
     await turn(5000);
     assert.equal(log.frames.length, 2);
+  });
+
+  it('a URL of a repeated frame that waits again is sent once Redis answers again', async () => {
+    const { submitter, log, turn } = subject();
+    log.elsewhere = ['x'];
+    await turn(0);
+    assert.equal(log.frames.length, 1, 'it asks again');
+    log.isDown = true;
+    // It was given up and queued again.
+    log.elsewhere = [];
+    log.stored = ['x'];
+    submitter.offer(['x'], at(1));
+    for (let ms = 500; ms <= 10_000; ms += 500) await turn(ms);
+    log.isDown = false;
+    for (let ms = 20_000; ms <= 40_000; ms += 500) await turn(ms);
+    assert.ok(log.decided.length > 0 || log.frames.length > 1);
   });
 
   it('a verdict for other URLs, or with a network that does not exist, is ignored', async () => {
