@@ -121,6 +121,9 @@ describe('HTTP server', { concurrency: 1 }, () => {
       body: { sql: 'SELECT count(*) AS n FROM hosts' },
     });
     assert.ok(Number(counted.rows[0]?.n) >= names.length);
+    for (let k = 0; k < 3; k++) {
+      await json(`${api}/query`, { method: 'POST', body: { sql: 'SELECT 1 AS one' } });
+    }
     await refusal(
       `${api}/query`,
       { method: 'POST', body: { sql: 'DELETE FROM pages' } },
