@@ -88,7 +88,7 @@ export async function measureSeries(
   } finally {
     remove();
   }
-  const title = `Per page, median (least-most) of ${runs}; ${settingOf(given)}:`;
+  const title = `Per page, CPU median (least-most) of ${runs}, counts of one; ${settingOf(given)}:`;
   const traffic = all.map((one) => ({ title: titleOf(one), crawls: one.crawls }));
   return {
     tables: [costTable(all, title), shareTable(all), trafficTable(traffic)],

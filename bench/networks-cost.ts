@@ -51,7 +51,10 @@ export async function cost(given: NetworksGiven): Promise<PartResult> {
         one.crawls.push(crawl);
       }
     }
-    for (const one of all) one.counted = await crawlWith(one, web, root, given, 'counts');
+    for (const one of all) {
+      one.counted = await crawlWith(one, web, root, given, 'counts');
+      progress(`counts, ${titleOf(one)}`);
+    }
   } finally {
     remove();
   }
@@ -133,7 +136,8 @@ function partOf(all: readonly Series[], { agents, pages, runs, batch }: Networks
     ];
   });
   const title =
-    `Per page, median (least-most) of ${runs}; ${pages} pages, ${farLinks} of ${linksPerPage} ` +
+    `Per page, CPU median (least-most) of ${runs}, counts of one; ${pages} pages, ` +
+    `${farLinks} of ${linksPerPage} ` +
     `links foreign, ${agents} agents a network, batch ${batch}:`;
   const columns = [
     ...['', 'CPU ms', 'over none', 'statements', 'KB allocated', 'commands', 'round trips'],
