@@ -8,10 +8,12 @@ import { Failure, Table } from './tables.js';
 
 /** Sends a command and keeps its receipt: what each agent said, and later the agents of `view`. */
 export function useCommand(view, onDone) {
-  const [state, set] = useState({ receipt: null, error: null, isRunning: false, what: '' });
+  const [state, set] = useState({ receipt: null, error: null, isRunning: false, what: '', isKept: false });
   const agents = view?.agents ?? [];
   const send = async (what, path, body) => {
-    const sent = { receipt: null, error: null, isRunning: false, what };
+    // Agents that come later get directives, but nothing else.
+    const isKept = path === '/directives';
+    const sent = { receipt: null, error: null, isRunning: false, what, isKept };
     const before = agents.map(({ directives }) => directives);
     set({ ...sent, isRunning: true });
     try {
@@ -34,16 +36,18 @@ function saidBy(id, answer, { receipt, before, agents }) {
 }
 
 export function Receipt({ command }) {
-  const { receipt, error, isRunning, what } = command;
+  const { receipt, error, isRunning, what, isKept } = command;
   if (isRunning) return html`<p class="quiet" role="status">${what}…</p>`;
   if (error) return html`<${Failure} error=${error} />`;
   if (!receipt) return null;
   const said = Object.entries(receipt).map(([id, answer]) => [id, saidBy(id, answer, command)]);
   const missing = said.filter(([, text]) => text !== 'applied');
   const done = said.length - missing.length;
+  const isNowhere = said.every(([, text]) => text === 'unreachable');
+  const later = isKept ? 'it will obey after contact with another agent' : 'it does not have it; try again';
   return html`<div class=${`note ${missing.length > 0 ? 'warn' : 'good'}`} role="status">
-    <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : 'done'}</strong>
-    ${missing.map(([id, text]) => html`<br />${id}: ${text}${text === 'unreachable' ? '; it will obey after contact with another agent' : ''}`)}
+    <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : isNowhere ? 'not done' : 'done'}</strong>
+    ${missing.map(([id, text]) => html`<br />${id}: ${text}${text === 'unreachable' ? `; ${later}` : ''}`)}
   </div>`;
 }
 

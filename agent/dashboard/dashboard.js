@@ -34,10 +34,16 @@ function usePlace() {
     addEventListener('hashchange', changed);
     return () => removeEventListener('hashchange', changed);
   }, []);
-  const setFilters = (filters) => {
+  /** `isStep`: one of many, which the button Back does not stop at. */
+  const setFilters = (filters, isStep = false) => {
     const given = Object.entries(filters).filter(([, value]) => value !== undefined);
     const search = new URLSearchParams(given).toString();
-    location.hash = search ? `${place.part}?${search}` : place.part;
+    const hash = search ? `#${place.part}?${search}` : `#${place.part}`;
+    if (!isStep) location.hash = hash;
+    else {
+      history.replaceState(null, '', hash);
+      setPlace(placeOf(hash));
+    }
   };
   return { ...place, setFilters };
 }

@@ -52,7 +52,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
     const step = ((span.to - span.from) * TICK_MS) / PLAY_MS;
     const timer = setTimeout(() => {
       if (at + step >= span.to) setPlaying(false);
-      setFilters({ at: Math.min(at + step, span.to).toFixed(0) });
+      setFilters({ at: Math.min(at + step, span.to).toFixed(0) }, true);
     }, TICK_MS);
     return () => clearTimeout(timer);
   }, [isPlaying, at, span]);
@@ -72,7 +72,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
   };
   const move = (event) => {
     setPlaying(false);
-    setFilters({ at: (span.from + ((span.to - span.from) * event.target.value) / STEPS).toFixed(0) });
+    setFilters({ at: (span.from + ((span.to - span.from) * event.target.value) / STEPS).toFixed(0) }, true);
   };
   return html`<section>
     <h2>Replay</h2>

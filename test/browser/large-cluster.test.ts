@@ -271,6 +271,11 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     await page.locator('.legend li').nth(1).waitFor({ state: 'detached' });
     // a2 has not joined yet; what was shown before goes after the circle is drawn.
     await page.getByText(/passed to/).waitFor({ state: 'detached' });
+    const steps = await page.evaluate('history.length');
+    const slider = page.getByRole('slider');
+    for (const place of ['200', '400', '600']) await slider.fill(place);
+    await page.waitForURL((url) => !url.hash.endsWith('at=1000'));
+    assert.equal(await page.evaluate('history.length'), steps, 'Back leads to the page before');
     assert.deepEqual(faults, []);
     await page.close();
   });
