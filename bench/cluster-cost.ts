@@ -100,7 +100,7 @@ export function costTable(all: readonly Series[], title: string): Table {
 }
 
 function countOf({ counted }: Series, name: keyof PageCost): number {
-  return counted === null ? Number.NaN : costPerPage(counted)[name];
+  return costPerPage(counted!)[name];
 }
 
 /** Parts of the main thread, or all of it, and the other threads. */

@@ -57,11 +57,7 @@ export async function measureSeries(
   if (pages % hosts !== 0) {
     throw new UsageError(`--pages ${pages} --hosts ${hosts}: pages must be a multiple of hosts`);
   }
-  const all = kinds.map(
-    (kind): Series => ({
-      ...{ ...kind, crawls: [], counted: null, profiled: null },
-    }),
-  );
+  const all = kinds.map((kind): Series => ({ ...kind, crawls: [], counted: null, profiled: null }));
   const { directory, remove } = temporaryDirectory();
   try {
     const stages = await writeWebs(given, directory);

@@ -39,11 +39,8 @@ function usePlace() {
     const given = Object.entries(filters).filter(([, value]) => value !== undefined);
     const search = new URLSearchParams(given).toString();
     const hash = search ? `#${place.part}?${search}` : `#${place.part}`;
-    if (!isStep) location.hash = hash;
-    else {
-      history.replaceState(null, '', hash);
-      setPlace(placeOf(hash));
-    }
+    if (isStep) location.replace(hash);
+    else location.hash = hash;
   };
   return { ...place, setFilters };
 }

@@ -97,7 +97,6 @@ export class Shutdown implements Part {
   /** A new incarnation continues the crawl; COMPLETE messages to the previous one are void. */
   reset(): void {
     this.#saidComplete.clear();
-    this.#tellingSince = null;
     if (this.#state.kind === 'complete') this.#state = { kind: 'crawling' };
   }
 
@@ -132,6 +131,7 @@ export class Shutdown implements Part {
     if (!completion.isComplete(isIdle(), outbound.inc)) return;
     if (networks?.mayEnd() === false) return;
     this.#state = { kind: 'complete', since: now.mono };
+    this.#tellingSince = null;
     this.#membersAtEnd = completion.members;
     const ids = [view.me, ...[...view.members()].map(({ card }) => card.id)].sort();
     const { backups } = settings;
@@ -159,7 +159,6 @@ export class Shutdown implements Part {
     if (this.#state.kind !== 'complete') return;
     this.#saidComplete.clear();
     this.#state = { kind: 'crawling' };
-    this.#tellingSince = null;
     this.#p.overlay.tree.isComplete = false;
   }
 

@@ -68,7 +68,7 @@ export class UrlIds {
    * RangeError if the host number is too large.
    */
   find(host: number, key: string): number {
-    const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
+    const slot = this.#slotOf(key);
     const place = placeOf(host, slot);
     const known = this.#known[place];
     if (known !== undefined && known.host === host && known.key === key) return known.id;
@@ -86,12 +86,16 @@ export class UrlIds {
 
   /** The id that nearly every such URL has; the row may have another key. */
   firstPlace(host: number, key: string): number {
-    return host * SLOTS + (this.#hash.of(key) >>> (32 - SLOT_BITS));
+    return host * SLOTS + this.#slotOf(key);
+  }
+
+  #slotOf(key: string): number {
+    return this.#hash.of(key) >>> (32 - SLOT_BITS);
   }
 
   /** Caches the id of a row that was just written or read. */
   remember(key: string, id: number): void {
-    const slot = this.#hash.of(key) >>> (32 - SLOT_BITS);
+    const slot = this.#slotOf(key);
     const host = hostNumberOf(id);
     this.#known[placeOf(host, slot)] = { host, key, id };
   }

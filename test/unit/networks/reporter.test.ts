@@ -84,6 +84,26 @@ test('reports share a command for three seconds, or for a fifth of one without o
   ]);
 });
 
+test('a hurry lasts for one turn: an agent that was about to end may go on', async () => {
+  const sent: number[] = [];
+  let mono = 0;
+  const pools = {
+    filledBy: async () => null,
+    doubted: async () => [],
+    finish: async () => void sent.push(mono),
+  } as unknown as Pools;
+  const reporter = reporterWith(pools, 10, () => false);
+  for (; mono < 6000; mono += 100) {
+    reporter.pump(at(mono));
+    for (let i = 0; i < 3; i++) await immediately();
+    if (mono === 1000 || mono === 2000) {
+      reporter.report([{ identity: `http://h.test/${mono}`, kind: 'finished' }], at(mono));
+    }
+    if (mono === 1000) reporter.hurry();
+  }
+  assert.deepEqual(sent, [1100, 5000]);
+});
+
 test("a release is not sent if the URL is wanted again, or its host is another agent's", async () => {
   const released: Digest[] = [];
   const pools = {

@@ -6,7 +6,7 @@ import { Effects } from '../../../../agent/core/protocol/effects.ts';
 const SUSPECT_MS = 10_000;
 
 /** An agent that finds the crawl complete while a2 is idle. */
-function stageOf() {
+function stageOf(networks?: { mayEnd(): boolean; tellAll(): boolean }) {
   const effects = new Effects();
   const other = { card: { id: 'a2', inc: 1 }, lastHeartbeat: { idle: true } };
   const state = { isComplete: true };
@@ -23,6 +23,7 @@ function stageOf() {
     directives: { hash: () => '' },
     visits: { isEmpty: () => true },
     isIdle: () => true,
+    networks,
   };
   const shutdown = new Shutdown(parts as unknown as ConstructorParameters<typeof Shutdown>[0]);
   const pump = (mono: number) => shutdown.pump({ mono, wall: mono });
@@ -69,4 +70,18 @@ it('stop: it waits until Redis knows what has ended here, and for no longer than
     for (; shutdown.state !== 'ended'; mono += 500) shutdown.pump({ mono, wall: mono });
     assert.equal(mono - 500, Math.min(toldAt, 5000));
   }
+});
+
+it('end: each time, Redis has five seconds to confirm what was told', () => {
+  const { shutdown, pump } = stageOf({ mayEnd: () => true, tellAll: () => false });
+  pump(2 * SUSPECT_MS);
+  assert.equal(shutdown.state, 'complete');
+  shutdown.reopen();
+  const later = 60_000;
+  pump(later);
+  pump(later + 2 * SUSPECT_MS);
+  pump(later + 2 * SUSPECT_MS + 4999);
+  assert.equal(shutdown.state, 'complete');
+  pump(later + 2 * SUSPECT_MS + 5000);
+  assert.equal(shutdown.state, 'ended');
 });
