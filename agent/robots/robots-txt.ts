@@ -20,6 +20,9 @@ const LINE_OCTETS_MAX = 8 * 2083;
 /** Maximum of Sitemap lines. Large sites need only one: it names an index of their sitemaps. */
 const SITEMAPS_MAX = 1000;
 
+/** Byte order marks. Files that were joined have them at the start of any line, or two at once. */
+const MARKS = /^(?:\xef\xbb\xbf)+/;
+
 /** Start of a line that may name a sitemap. */
 const SITEMAP_LINE = /^[^a-z]*site-?map/i;
 
@@ -228,8 +231,7 @@ function octetsOf(bytes: Buffer): string {
         ? 'utf-16le'
         : null;
   const octets = utf16 === null ? bytes : Buffer.from(new TextDecoder(utf16).decode(bytes));
-  const start = octets[0] === 0xef && octets[1] === 0xbb && octets[2] === 0xbf ? 3 : 0;
-  return octets.toString('latin1', start);
+  return octets.toString('latin1');
 }
 
 function utf8(octets: string): string {
@@ -237,7 +239,7 @@ function utf8(octets: string): string {
 }
 
 function entryOf(line: string): { key: Key; value: string } | null {
-  const cut = line.length > LINE_OCTETS_MAX ? line.slice(0, LINE_OCTETS_MAX) : line;
+  const cut = line.slice(0, LINE_OCTETS_MAX).replace(MARKS, '');
   const comment = cut.indexOf('#');
   const text = trim(comment < 0 ? cut : cut.slice(0, comment));
   const colon = text.indexOf(':');

@@ -159,6 +159,15 @@ test('robots: reads any line ends, a byte order mark and UTF-16', () => {
   assert.ok(!parseRobots(utf16, 'x').allows('http://a.test/a').allowed);
 });
 
+test('robots: ignores byte order marks at the start of any line', () => {
+  const file = '\ufeffuser-agent: *\ndisallow: /a\n';
+  assert.ok(!allowed(`\ufeff${file}`, '/a'));
+  assert.ok(!allowed(Buffer.from(`\ufeff${file}`, 'utf16le'), '/a'));
+  assert.ok(allowed(`user-agent: other\ndisallow: /b\n${file}`, '/b'));
+  assert.ok(!allowed(`user-agent: other\ndisallow: /b\n${file}`, '/a'));
+  assert.ok(allowed('user-agent: *\ndisallow: /\ufeffa', '/a'));
+});
+
 test('robots: ignores what is beyond the size limit, and the line that the limit cuts', () => {
   const head = 'user-agent: *\n';
   const line = 'disallow: /late\n';
