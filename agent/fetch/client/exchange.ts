@@ -62,6 +62,9 @@ const OWN_WISH: ReadonlySet<FetchFailureCode> = new Set(['aborted', 'no_right'])
  */
 const OTHER_CONNECTION: ReadonlySet<number> = new Set([408, 421]);
 
+/** Lower numbers, such as 099, have no meaning (RFC 9110, section 15). 600 to 999 count as 5xx. */
+const STATUS_MIN = 100;
+
 const ROBOTS_HEADERS = { accept: 'text/plain,text/*;q=0.8,*/*;q=0.5' };
 
 export class Exchange implements CallEvents {
@@ -184,6 +187,7 @@ export class Exchange implements CallEvents {
     clearTimeout(this.#phaseTimer);
     this.#head = head;
     const { status, headers } = head;
+    if (status < STATUS_MIN) return this.#fail('http_syntax', `status ${status}`);
     const { contentTypes, cookies, wallNow, now } = this.#context;
     cookies?.take(this.#url!, headers['set-cookie'] ?? [], { now: now(), wallNow: wallNow() });
     if (BODILESS.has(status)) {

@@ -218,6 +218,11 @@ const HEADERS: FetcherRow[] = [
     steps: [send(LINK), FIN],
     expect: { code: ['http_syntax'] },
   },
+  ...['099 Odd', '000', '1000 Odd', '20 Odd'].map((status) => ({
+    claim: `the status ${status}`,
+    steps: [send(`HTTP/1.1 ${status}\r\nContent-Length: 21\r\n\r\n${LINK}`), HANG],
+    expect: { code: ['http_syntax' as const] },
+  })),
   {
     claim: 'a header of 1 MiB',
     steps: [send(OK), { repeat: 'X-Long: yyyyyyyyyyyyyyyyyyyyyyyy\r\n', bytes: 1 << 20 }, HANG],
