@@ -44,7 +44,10 @@ export type FetchResult = FetchResponse | FetchFailure;
 export interface FetchResponse {
   readonly kind: 'response';
   readonly status: number;
-  /** As Node parses them: names in lower case, bytes above 0x7F as Latin-1 characters. */
+  /**
+   * As Node parses them: names in lower case, bytes above 0x7F as Latin-1 characters. The fields of
+   * X-Robots-Tag are a list.
+   */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /**
    * The Content-Type header, trimmed. If it lists several types, the effective one. Null if absent

@@ -194,9 +194,10 @@ export class PagePipeline {
   }
 
   #headerDirectives({ headers }: FetchResponse): RobotsDirectives {
-    const tag = headers['x-robots-tag'];
-    if (tag === undefined) return NO_DIRECTIVES;
-    return headerDirectives(String(tag), this.#p.productToken);
+    const fields = [headers['x-robots-tag'] ?? []].flat();
+    return fields
+      .map((field) => headerDirectives(field, this.#p.productToken))
+      .reduce(togetherDirectives, NO_DIRECTIVES);
   }
 }
 

@@ -31,7 +31,7 @@ import {
 import { isReset } from './failure-code.ts';
 import { requestHead, responseHead } from './raw-heads.ts';
 import { filterResponse, type ResponseFilter } from './response-filter.ts';
-import { joinContentTypes } from './response-headers.ts';
+import { severalFields } from './response-headers.ts';
 
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
@@ -177,7 +177,7 @@ export class Http1Call implements Call {
       );
       return this.destroy();
     }
-    const headers = { ...first, 'content-type': joinContentTypes(rawHeaders) };
+    const headers = { ...first, ...severalFields(rawHeaders) };
     const text = () => this.#filter?.oddHead ?? responseHead(response);
     this.#events.onHead({ status, headers, text }, body);
   }

@@ -21,7 +21,7 @@ import {
   RepeatableError,
 } from './call.ts';
 import type { BorrowedSession } from './http2-sessions.ts';
-import { joinContentTypes } from './response-headers.ts';
+import { severalFields } from './response-headers.ts';
 import { joinSmallFrames } from './small-frames.ts';
 
 /** Errors that mean that the server violated the protocol (RFC 9113, section 7). */
@@ -122,7 +122,7 @@ export class Http2Call implements Call {
       return;
     }
     const { ':status': status = 0, ...first } = headers;
-    const fields = { ...first, 'content-type': joinContentTypes(raw) };
+    const fields = { ...first, ...severalFields(raw) };
     const length = fields['content-length'] ?? '';
     this.#declared = /^\d+$/.test(length) ? Number(length) : null;
     // Registered before the exchange's listeners, so that a short body fails before it looks

@@ -11,16 +11,23 @@ export const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Joins the Content-Type fields of a response. Node itself keeps the first one only.
+ * The headers that may have several fields, and that Node merges differently: of Content-Type it
+ * keeps the first field, and it joins those of X-Robots-Tag, so a crawler named in one field would
+ * seem to be named for the next one, too.
  *
  * @param raw names and values, alternating
  */
-export function joinContentTypes(raw: readonly string[]): string | undefined {
-  const values: string[] = [];
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    if (raw[at]!.toLowerCase() === 'content-type') values.push(raw[at + 1]!);
-  }
-  return values.length === 0 ? undefined : values.join(', ');
+export function severalFields(raw: readonly string[]) {
+  const types = valuesOf(raw, 'content-type');
+  const tags = valuesOf(raw, 'x-robots-tag');
+  return {
+    'content-type': types.length === 0 ? undefined : types.join(', '),
+    'x-robots-tag': tags.length === 0 ? undefined : tags,
+  };
+}
+
+function valuesOf(raw: readonly string[], name: string): string[] {
+  return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]!.toLowerCase() === name);
 }
 
 /** A comma outside quotes. */

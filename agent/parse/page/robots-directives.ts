@@ -20,8 +20,8 @@ export const NO_DIRECTIVES: RobotsDirectives = {
 /** Directives with a value: the text before their colon is not the name of a crawler. */
 const VALUED = /^(?:unavailable_after|max-snippet|max-image-preview|max-video-preview)$/;
 
-/** Limit on the characters read of a header; one directive has about ten. */
-const HEADER_CHARS_MAX = 8192;
+/** Limit on the characters read of a field; one directive has about ten. */
+const FIELD_CHARS_MAX = 8192;
 
 /** @param content - the `content` attribute of a meta element that applies to this crawler */
 export function metaDirectives(content: string): RobotsDirectives {
@@ -29,15 +29,15 @@ export function metaDirectives(content: string): RobotsDirectives {
 }
 
 /**
- * @param header - X-Robots-Tag; several headers are joined by commas
+ * @param field - one field of the header X-Robots-Tag; a name in it does not apply to other fields
  * @param productToken - of this crawler, in upper or lower case
  */
-export function headerDirectives(header: string, productToken: string): RobotsDirectives {
+export function headerDirectives(field: string, productToken: string): RobotsDirectives {
   const own = productToken.toLowerCase();
   const directives: string[] = [];
   /** Whether the next directives apply to this crawler: a name applies until the next name. */
   let concernsUs = true;
-  for (const part of header.slice(0, HEADER_CHARS_MAX).split(',')) {
+  for (const part of field.slice(0, FIELD_CHARS_MAX).split(',')) {
     let rest = part;
     for (let colon = rest.indexOf(':'); colon >= 0; colon = rest.indexOf(':')) {
       const name = rest.slice(0, colon).trim().toLowerCase();

@@ -95,4 +95,7 @@ function assertResponse(
   if (expect.retryAfterMs !== undefined) {
     assert.equal(response.retryAfterMs, expect.retryAfterMs);
   }
+  if (expect.robotsTags !== undefined) {
+    assert.deepEqual(response.headers['x-robots-tag'], expect.robotsTags);
+  }
 }

@@ -19,6 +19,7 @@ export interface FetcherRow {
         readonly bodyLength?: number;
         readonly location?: string | null;
         readonly retryAfterMs?: number | null;
+        readonly robotsTags?: readonly string[];
       };
   /** The connection may be kept in spite of the failure, because the message was complete. */
   readonly mayKeep?: true;
@@ -334,6 +335,11 @@ const HEADERS: FetcherRow[] = [
       HANG,
     ],
     expect: { code: ['http_syntax'] },
+  },
+  {
+    claim: 'the fields of X-Robots-Tag are not joined',
+    steps: [send(`HTTP/1.1 404 No\r\nX-Robots-Tag: a: b, c\r\nx-robots-tag: d\r\n\r\n`), FIN],
+    expect: { status: 404, robotsTags: ['a: b, c', 'd'] },
   },
   {
     claim: 'a redirect is returned, not followed',

@@ -53,7 +53,8 @@ forEachClient(() => {
           stream.respond({ ':status': 200, 'content-encoding': 'gzip' });
           stream.end(zlib.gzipSync('coded'));
         } else if (path === '/moved') {
-          stream.respond({ ':status': 301, location: '/ü' }, { endStream: true });
+          const fields = { location: '/ü', 'x-robots-tag': ['a: b', 'c'] };
+          stream.respond({ ':status': 301, ...fields }, { endStream: true });
         } else {
           stream.additionalHeaders({ ':status': 103, link: '</a>; rel=preload' });
           stream.respond({ ':status': 503, 'retry-after': '2' }, { endStream: true });
@@ -64,6 +65,7 @@ forEachClient(() => {
         assert.equal(Buffer.from(coded.body).toString(), 'coded');
         const moved = asResponse(await fetcher.fetch(request(`${url}moved`)));
         assert.equal(moved.location, '/ü');
+        assert.deepEqual(moved.headers['x-robots-tag'], ['a: b', 'c']);
         const later = asResponse(await fetcher.fetch(request(`${url}later`)));
         assert.deepEqual([later.status, later.retryAfterMs], [503, 2000]);
       },

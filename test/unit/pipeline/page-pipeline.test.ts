@@ -157,12 +157,15 @@ test('pipeline: a Refresh header gives a link, like the meta element', async () 
 
 test('pipeline: X-Robots-Tag and meta elements forbid links to the crawlers that they name', async () => {
   const html = '<a href=/x>';
-  const by = async (tag: string) =>
-    (await linksOf(html, { headers: { 'x-robots-tag': tag } })).links.length;
+  const by = async (...tags: string[]) =>
+    (await linksOf(html, { headers: { 'x-robots-tag': tags } })).links.length;
   assert.equal(await by('noindex'), 1);
   assert.equal(await by('otherbot: nofollow'), 1);
   assert.equal(await by('nofollow'), 0);
   assert.equal(await by('MyBot: none'), 0);
+  // A name does not apply to the next field.
+  assert.equal(await by('otherbot: noindex', 'nofollow'), 0);
+  assert.equal(await by('mybot: noindex', 'otherbot: nofollow'), 1);
   assert.equal((await linksOf(`<meta name=mybot content=nofollow>${html}`)).links.length, 0);
   const redirect = { status: 301, location: '/z', headers: { 'x-robots-tag': 'nofollow' } };
   assert.equal((await linksOf(html, redirect)).links.length, 1);

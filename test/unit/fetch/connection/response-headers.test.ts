@@ -4,9 +4,9 @@ import { DialError } from '../../../../agent/fetch/address/dial.ts';
 import { bodyCap, SKIMMED_BODY_BYTES_MAX } from '../../../../agent/fetch/body/body-cap.ts';
 import { failureCode } from '../../../../agent/fetch/connection/failure-code.ts';
 import {
-  joinContentTypes,
   readContentType,
   readLocation,
+  severalFields,
 } from '../../../../agent/fetch/connection/response-headers.ts';
 
 const MAX = 10 * 1024 * 1024;
@@ -46,8 +46,8 @@ test('response headers: the content type is trimmed, and an empty one is null', 
 
 test('response headers: the last valid one of several content types counts', () => {
   const raw = ['Content-Type', 'text/plain', 'X', 'y', 'content-type', 'text/html;charset=gbk'];
-  assert.equal(readContentType(joinContentTypes(raw)), 'text/html;charset=gbk');
-  assert.equal(joinContentTypes(['X', 'y']), undefined);
+  assert.equal(readContentType(severalFields(raw)['content-type']), 'text/html;charset=gbk');
+  assert.equal(severalFields(['X', 'y'])['content-type'], undefined);
   assert.equal(readContentType('text/html;charset=gbk, text/html'), 'text/html;charset=gbk');
   assert.equal(readContentType('text/html, */*'), 'text/html');
   assert.equal(readContentType('text/html, nonsense'), 'text/html');
