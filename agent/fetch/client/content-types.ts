@@ -19,7 +19,10 @@ export class ContentTypes {
 
   /** @param header the Content-Type header; its parameters are ignored. */
   accepts(header: string): boolean {
-    const type = header.split(/[;,]/, 1)[0]!.trim().toLowerCase();
+    const type = header
+      .trim()
+      .split(/[;,\s]/, 1)[0]!
+      .toLowerCase();
     return this.#exact.has(type) || this.#beginnings.some((start) => type.startsWith(start));
   }
 }

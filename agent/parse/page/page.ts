@@ -111,12 +111,13 @@ export function unreadPage({ body, url }: PageInput): ParsedPage {
 }
 
 /** Types that count as absent (MIME Sniffing Standard, section 7). */
-const UNKNOWN_TYPES = new Set(['*/*', 'unknown/unknown', 'application/unknown']);
+const UNKNOWN_TYPES = new Set(['unknown/unknown', 'application/unknown']);
+/** A type without the semicolon before its parameters is valid; `"text/html"` with quotes is not. */
+const MEDIA_TYPE = /^[\w!#$%&'+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+(?=[;,\s]|$)/;
 
 function essenceOf(contentType: string | null): string | null {
-  if (contentType === null) return null;
-  const essence = contentType.split(/[;,]/, 1)[0]!.trim().toLowerCase();
-  return essence.includes('/') && !UNKNOWN_TYPES.has(essence) ? essence : null;
+  const essence = MEDIA_TYPE.exec(contentType?.trim().toLowerCase() ?? '')?.[0] ?? null;
+  return essence === null || UNKNOWN_TYPES.has(essence) ? null : essence;
 }
 
 /** Tags that mark a body without a type as HTML (MIME Sniffing Standard, "unknown type"). */

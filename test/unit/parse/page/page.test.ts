@@ -129,6 +129,8 @@ test('page: content that is not HTML has a digest and no links', () => {
     assert.match(parsed.digest, /^sha256:[0-9a-f]{64}$/);
   }
   assert.equal(page('<a href=1>', { type: 'Application/XHTML+XML' }).links.length, 1);
+  assert.equal(page('<p><a href=1>', { type: 'text/html charset=utf-8' }).links.length, 1);
+  assert.equal(page('<p><a href=1>', { type: 'text/plain charset=utf-8' }).links.length, 0);
 });
 
 test('page: XHTML sent as XML has links, other XML has none', () => {
@@ -218,7 +220,13 @@ test('page: a long base counts for each link that is resolved against it', () =>
   assert.ok(tooLong <= 667, `at most forty million characters, but ${tooLong} links`);
 });
 
-for (const contentType of ['*/*', 'unknown/unknown', 'Application/Unknown; charset=utf-8']) {
+for (const contentType of [
+  '*/*',
+  'unknown/unknown',
+  'Application/Unknown; charset=utf-8',
+  '"text/html"',
+  'text/html/x',
+]) {
   test(`page: the content of a body of type ${contentType} is inspected`, () => {
     const url = 'http://a.test/';
     const parse = (text: string) =>
