@@ -122,7 +122,7 @@ function essenceOf(contentType: string | null): string | null {
 
 /** Tags that mark a body without a type as HTML (MIME Sniffing Standard, "unknown type"). */
 const HTML_START = new RegExp(
-  String.raw`^(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|` +
+  String.raw`^(?:\xef\xbb\xbf)*[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|` +
     'table|a|style|title|b|body|br|p|!--)[ >-]',
   'i',
 );

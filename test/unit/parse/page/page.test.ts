@@ -149,6 +149,7 @@ test('page: XHTML sent as XML has links, other XML has none', () => {
 
 test('page: without a type, HTML is recognised by its beginning', () => {
   assert.equal(page('\n <!DOCTYPE HTML><a href=1>', { type: null }).links.length, 1);
+  assert.equal(page('\ufeff\ufeff<html><a href=1>', { type: null }).links.length, 1);
   assert.equal(page('%PDF <a href=1>', { type: null }).links.length, 0);
   assert.equal(page('<a href=1>', { type: 'nonsense' }).links.length, 1);
 });
