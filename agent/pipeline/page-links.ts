@@ -24,7 +24,9 @@ import {
 export const HOST_CHARS_MAX = 255;
 
 /** Content types whose root element shows whether the document is a sitemap or a feed. */
-const XML = /^(?:text|application)\/(?:(?!xhtml)[\w.-]+\+)?xml\b/i;
+export const XML = /^(?:text|application)\/(?:(?!xhtml)[\w.-]+\+)?xml\b/i;
+/** File names that declare a compressed sitemap. */
+export const PACKED_SITEMAP = /^[^?#]+\.(?:xml|txt)\.gz$/i;
 /** Maximum depth of a sitemap index that is followed. A deeper one is only fetched. */
 const INDEX_DEPTH_MAX = 1;
 /** Maximum of files followed of one index: a site of fifty million pages is not queued at once. */

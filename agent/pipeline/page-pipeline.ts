@@ -17,15 +17,13 @@ import { ROBOTS_BYTES_MAX } from '../robots/robots-txt.ts';
 import { formOf, URL_CHARS_MAX } from '../url/crawl-url.ts';
 import { captureOf, unarchived } from './exchange-capture.ts';
 import { failureOutcome, UNREACHABLE } from './fetch-failure.ts';
-import { nothing, PageLinks, type PageLinksParts } from './page-links.ts';
+import { nothing, PACKED_SITEMAP, PageLinks, type PageLinksParts } from './page-links.ts';
 import { PageSpan } from './page-span.ts';
 import { conditionsOf, notModified, UNCHANGED, validatorsOf } from './revalidation.ts';
 import { RobotsAnswers, type RobotsAnswersParts } from './robots-answers.ts';
 
 /** Recorded length of a Content-Type header, in characters. */
 const CONTENT_TYPE_CHARS_MAX = 200;
-
-const PACKED_SITEMAP = /^[^?#]+\.(?:xml|txt)\.gz$/i;
 
 export interface PipelineParts extends PageLinksParts, RobotsAnswersParts {
   readonly fetcher: Fetcher;

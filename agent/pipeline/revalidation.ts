@@ -6,6 +6,7 @@ import type { PageRequest } from '../core/protocol/effects.ts';
 import type { PageRow } from '../core/protocol/messages.ts';
 import type { ResponseOutcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse } from '../fetch/fetch.ts';
+import { PACKED_SITEMAP, XML } from './page-links.ts';
 
 /** Limits of the validators kept, in characters: they are stored and sent with each page record. */
 const ETAG_CHARS_MAX = 256;
@@ -15,15 +16,18 @@ export const UNCHANGED = { unchanged: true } as const;
 
 /**
  * The conditional headers of a request. None if the page must be read whole: the previous response
- * was incomplete or not 200, or its archive record is unknown.
+ * was incomplete or not 200, its archive record is unknown, or it may have been read as a page
+ * before something named it as a sitemap.
  */
 export function conditionsOf(
-  { kind, previous }: PageRequest,
+  { kind, fetchUrl, sitemap = false, previous }: PageRequest,
   isArchived: boolean,
 ): Readonly<Record<string, string>> {
   if (kind !== 'page' || !previous) return {};
-  const { status, error, digest, etag, lastModified, payload } = previous;
+  const { status, error, digest, contentType, etag, lastModified, payload } = previous;
   if (status !== 200 || error !== null || digest === null) return {};
+  const hadLinks = !sitemap || XML.test(contentType ?? '') || PACKED_SITEMAP.test(fetchUrl);
+  if (!hadLinks) return {};
   if (isArchived && payload === undefined) return {};
   return {
     ...(etag !== undefined && { 'if-none-match': etag }),

@@ -37,6 +37,8 @@ function responseOf(rest: Partial<FetchResponse>, html: string): FetchResponse {
 
 /** How the last response was to be read, and its maximum size. */
 let asked: Pick<FetchRequest, 'bodyBytesMax'> & { readonly readAs: FetchRequest['kind'] };
+/** The headers of the last request that the pipeline chose. */
+let conditions: FetchRequest['headers'];
 
 async function linksOf(
   html: string,
@@ -60,8 +62,9 @@ function outcomeOf(
 ) {
   const pipeline = new PagePipeline({
     fetcher: {
-      fetch: async ({ kind: readAs, bodyBytesMax }) => {
+      fetch: async ({ kind: readAs, bodyBytesMax, headers }) => {
         asked = { readAs, bodyBytesMax };
+        conditions = headers;
         return responseOf(rest, html);
       },
       close: async () => {},
@@ -242,6 +245,21 @@ test('pipeline: a declared sitemap of any type is read up to 50 MiB, a page is n
   const named = { referrer: 'http://a.test/robots.txt' };
   await linksOf('', {}, 'http://a.test/s', 0, named);
   assert.equal(asked.bodyBytesMax, 1000);
+});
+
+test('pipeline: text that a robots.txt names as a sitemap later is requested without conditions', async () => {
+  const none = { bytes: 1, redirectTo: null, fetchedAt: 1, durationMs: 1, error: null };
+  const known = { ...none, status: 200, digest: 'sha256:1', etag: '"1"' };
+  const asks = async (contentType: string, more: Partial<PageRequest>, path = 's') => {
+    const previous = { ...known, contentType };
+    await linksOf('', {}, `http://a.test/${path}`, 0, { previous, ...more });
+    return conditions?.['if-none-match'] ?? null;
+  };
+  // The earlier round may have read it as a page, so the answer 304 would hide its URLs.
+  assert.equal(await asks('text/plain', SITEMAP), null);
+  assert.equal(await asks('text/plain', {}), '"1"');
+  assert.equal(await asks('text/xml', SITEMAP), '"1"');
+  assert.equal(await asks('application/gzip', SITEMAP, 's.txt.gz'), '"1"');
 });
 
 test('pipeline: the sitemaps that an index names are declared, the URLs of a sitemap are not', async () => {
