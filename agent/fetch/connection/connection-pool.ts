@@ -137,7 +137,10 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
       try {
         const isOffered = offerHttp2 && http2.mayOffer(authorityOf(request));
         const tlsOptions = isOffered ? http2Offered : context;
-        const wrapped = secure({ ...request, ...tlsOptions, socket } as https.RequestOptions);
+        // The name has no trailing dot (RFC 6066, section 3); some servers refuse one.
+        const servername = (request as { servername?: string }).servername?.replace(/\.$/, '');
+        const secured = { ...request, ...tlsOptions, servername, socket };
+        const wrapped = secure(secured as https.RequestOptions);
         dialing.cancelDial = awaitSecured(wrapped as TLSSocket, socket, onSecured);
       } catch (error) {
         socket.destroy();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
 import type { Lookup } from '../../../agent/fetch/address/dial.ts';
 import type { Fetcher } from '../../../agent/fetch/fetch.ts';
@@ -124,12 +124,14 @@ export function addressRows(name: string, create: CreateFetcher): void {
 async function withTls(
   create: CreateFetcher,
   cert: string,
-  use: (fetcher: Fetcher, url: string, heard: () => string) => Promise<void>,
+  use: (fetcher: Fetcher, url: string, heard: () => string, names: unknown[]) => Promise<void>,
 ): Promise<void> {
   let heard = '';
+  const names: unknown[] = [];
   const sockets = new Set<Socket>();
   const server = createTlsServer({ cert, key: TEST_KEY }, (socket) => {
     sockets.add(socket);
+    names.push((socket as TLSSocket & { servername?: unknown }).servername);
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       heard += chunk.toString('latin1');
@@ -142,11 +144,12 @@ async function withTls(
   const fetcher = create({
     timeouts: PATIENT,
     guard: OPEN_GUARD,
+    lookup: toLoopback,
     certificateAuthority: TEST_AUTHORITY,
   });
   const { port } = server.address() as AddressInfo;
   try {
-    await use(fetcher, `https://127.0.0.1:${port}/`, () => heard);
+    await use(fetcher, `https://127.0.0.1:${port}/`, () => heard, names);
   } finally {
     await fetcher.close();
     for (const socket of sockets) {
@@ -164,6 +167,14 @@ export function tlsRows(name: string, create: CreateFetcher): void {
       asResponse(await fetcher.fetch(request(`${url}second`)));
       assert.deepEqual([first.ip, Buffer.from(first.body).toString()], ['127.0.0.1', 'ok']);
       assert.match(heard(), /GET \/ [\s\S]*GET \/second /);
+    }));
+
+  test(`${name}: names the host to TLS without its trailing dot`, () =>
+    withTls(create, VALID_CERTIFICATE, async (fetcher, url, heard, names) => {
+      const dotted = url.replace('127.0.0.1', 'valid.test.');
+      asResponse(await fetcher.fetch(request(dotted)));
+      assert.deepEqual(names, ['valid.test']);
+      assert.match(heard(), /\r\nhost: valid\.test\.:/i);
     }));
 
   test(`${name}: writes no request to a TLS connection without the fetch right`, () =>
