@@ -21,8 +21,9 @@ export const urls = z
       .prefault([])
       .meta({
         description:
-          'Parameters that do not distinguish pages; `ref*` is a prefix. Requests still contain ' +
-          'them. A wrong name makes the crawl miss pages.',
+          'Parameters that do not distinguish pages; `ref*` is a prefix. A request has the form ' +
+          'found first; if robots.txt forbids it, the URL is skipped. A wrong name makes the crawl ' +
+          'miss pages.',
         example: ['ref', 'print'],
       }),
     dropTracking: z.boolean().prefault(false).meta({
