@@ -44,7 +44,7 @@ import { markSuspect } from './storage/file/database.ts';
 import { watchPresence } from './storage/file/file-presence.ts';
 import { freeBytes } from './storage/file/storage-failure.ts';
 import { WAL_BYTES_CHECK_MAX, WAL_REMEDY, watchWal } from './storage/file/wal-watch.ts';
-import { HostTroubles } from './storage/reads/host-troubles.ts';
+import { StoredStatus } from './storage/reads/stored-status.ts';
 import { SqliteStore } from './storage/sqlite-store.ts';
 import type { Identity, RequestForm } from './url/crawl-url.ts';
 
@@ -132,7 +132,7 @@ class Agent implements RunningAgent {
   readonly #close: () => Promise<void>;
   readonly #addressOf: (host: string, current: string | null) => Promise<Destination | null>;
   readonly #turns: Turns<Input, Effect>;
-  readonly #hostTroubles: HostTroubles;
+  readonly #stored: StoredStatus;
   readonly #slowTurns: SlowTurns;
   readonly #meter = new ProcessMeter(systemClock.now().mono);
   #isShuttingDown = false;
@@ -148,7 +148,7 @@ class Agent implements RunningAgent {
       isShared: parts.networks !== null,
       linkRules: linkRulesHash(config),
     });
-    this.#hostTroubles = new HostTroubles(state.db, {
+    this.#stored = new StoredStatus(state.db, {
       slowed: STALE_PER_STEP,
       stopped: config.limits.stalePages,
     });
@@ -300,7 +300,7 @@ class Agent implements RunningAgent {
       crawl: this.#p.config.name,
       ...this.#p.serves?.(),
       ...(this.#networks && { networks: this.#networks.status() }),
-      ...this.#hostTroubles.look(),
+      ...this.#stored.look(snapshot, now.mono),
       diskFreeBytes: freeBytes(this.#p.directory),
       ...this.#meter.at(now.mono, snapshot.fetched),
       traffic: this.#transport.stats().sent,

@@ -25,6 +25,15 @@ export interface AgentStatus extends CoreSnapshot {
     readonly stopped: number;
     readonly host: string;
   } | null;
+  /**
+   * Agents that it knew and that are no members now, with the last event about each; absent from
+   * older agents.
+   */
+  readonly gone?: readonly {
+    readonly id: string;
+    readonly kind: 'join' | 'suspect' | 'leave';
+    readonly ageMs: number;
+  }[];
   /** Free space for the state of the agent; null: not known. Absent from older agents. */
   readonly diskFreeBytes?: number | null;
   /** URLs that ended with a response or failed. */

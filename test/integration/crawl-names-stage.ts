@@ -83,5 +83,5 @@ export async function stage(context: TestContext, { dataDir }: { dataDir?: strin
     assert.equal((await run('stop', config)).code, 0);
     assert.equal((await launch.ended).code, 11);
   };
-  return { config, renamed, gate, untouched, refused, end, scratch };
+  return { config, renamed, gate, untouched, refused, end, scratch, launch };
 }

@@ -224,11 +224,17 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   {
     says: 'has left; remove it from the config, or start it again:',
-    by: ['test/integration/slow/crawl-names.test.ts', 'status reports that an agent has left'],
+    by: [
+      'test/integration/slow/crawl-names.test.ts',
+      'status and receipts report that an agent has left, also after the others were restarted',
+    ],
   },
   {
     says: 'agent/cli/top/problems.ts: remove it from the config, or start it: …',
-    by: ['test/integration/slow/crawl-names.test.ts', 'status reports that an agent has left'],
+    by: [
+      'test/integration/slow/crawl-names.test.ts',
+      'status and receipts report that an agent has left, also after the others were restarted',
+    ],
   },
   {
     says: 'top/problems.ts: resume it: ubiring resume …',

@@ -33,9 +33,9 @@ import {
 } from '../common/load-config.ts';
 import { count, printResults, say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
+import { askLeft } from '../remote/left-agents.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
-import { leftAgents } from '../state-files/query-members.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
 
 /** In place of an agent's identifier, and of a number. */
@@ -181,7 +181,7 @@ async function give(
   const all: Record<string, string> = { ...unreachable, ...summary.agents };
   // An agent that has left needs no receipt: it gets the directives if it joins again.
   const silent = Object.keys(all).filter((id) => all[id] === 'unreachable');
-  for (const id of silent.length > 0 ? leftAgents(loaded.config, silent) : []) delete all[id];
+  for (const id of await askLeft(loaded.config, silent)) delete all[id];
   await printResults(Object.entries(all), flags.json);
   sayReceipt(loaded.config, all);
   const missing = Object.keys(all).filter((id) => all[id] !== 'applied');

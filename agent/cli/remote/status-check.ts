@@ -103,6 +103,8 @@ const member = having({
   ...{ capacity: absentOr(capacity), address: absentOr(text(URL_CHARS_MAX)) },
 });
 
+const gone = having({ id, kind: id, ageMs: duration });
+
 const status = having({
   id,
   ...named(...numbers),
@@ -113,6 +115,7 @@ const status = having({
   networks: absentOr(networks),
   ...{ traps: absentOr(nullable(traps)), diskFreeBytes: absentOr(nullable(duration)) },
   ...{ failures: absentOr(failures), dashboard: absentOr(reason) },
+  gone: absentOr(list(gone, MEMBERS_MAX)),
   members: list(member, MEMBERS_MAX),
   handOff: having(named('given')),
   budgets: having({

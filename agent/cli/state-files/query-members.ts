@@ -4,13 +4,7 @@
 // in whichever file it is.
 
 import type { Config } from '../../../config/config.ts';
-import {
-  foundAgents,
-  isDamage,
-  openStateFile,
-  type StateFile,
-  stateFileOf,
-} from '../common/query-files.ts';
+import { isDamage, type StateFile } from '../common/query-files.ts';
 
 /** The last that a file says about an agent. */
 export interface Sighting {
@@ -102,28 +96,6 @@ function capacitiesOf(histories: readonly EventHistory[]): ReadonlyMap<string, n
     return capacity === undefined ? [] : [[agent, capacity] as const];
   });
   return new Map([...byAge.flatMap(({ capacities }) => [...capacities]), ...own]);
-}
-
-/** Those of the agents that have left and have not come back, according to all files of the crawl. */
-export function leftAgents(
-  { name, agent: { dataDir } }: Pick<Config, 'name' | 'agent'>,
-  ids: readonly string[],
-): string[] {
-  const latest = new Map<string, { readonly at: number; readonly kind: unknown }>();
-  for (const agent of foundAgents(dataDir)) {
-    const file = openStateFile(agent, stateFileOf(dataDir, agent));
-    if (typeof file === 'string') continue;
-    try {
-      for (const [time, kind, text] of file.otherCrawl(name) === undefined ? eventsOf(file) : []) {
-        if (!['join', 'leave', 'suspect'].includes(String(kind))) continue;
-        const [id, at] = [parsed(text).agent ?? agent, Number(time)];
-        if (at >= (latest.get(id)?.at ?? -Infinity)) latest.set(id, { at, kind });
-      }
-    } finally {
-      file.close();
-    }
-  }
-  return ids.filter((id) => latest.get(id)?.kind === 'leave');
 }
 
 /** Goes through the events of a file in the order in which they were written. */

@@ -28,6 +28,7 @@ import {
 import { nextSteps } from '../query/next-steps.ts';
 import { agentsQuery } from '../query/query-examples.ts';
 import { askStatus } from '../remote/ask-status.ts';
+import { leftOf } from '../remote/left-agents.ts';
 import {
   type CheckedCompletion,
   checkedCompletion,
@@ -144,18 +145,6 @@ export function unreadableText(ids: readonly string[]): string {
   const answers = ids.length === 1 ? 'the answer' : 'the answers';
   const what = `${answers} of ${ids.join(', ')} cannot be read`;
   return printable(`${what}; install the same version of ubiring on all machines`);
-}
-
-/** Agents that do not answer because they have left, according to the events of the others. */
-export function leftOf({ agents, unreachable }: ClusterStatus): string[] {
-  const events = agents.flatMap(({ recent }) => recent);
-  return unreachable.filter((id) => {
-    const its = events.filter(({ kind, detail }) => {
-      return ['join', 'leave'].includes(kind) && detail.agent === id;
-    });
-    const last = its.sort((a, b) => a.ageMs - b.ageMs)[0];
-    return last?.kind === 'leave';
-  });
 }
 
 function leftText(ids: readonly string[], config: ResolvedConfig): string {

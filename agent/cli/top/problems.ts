@@ -4,13 +4,9 @@
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
 import { bytesText, count, printable, programName } from '../common/output.ts';
+import { leftOf } from '../remote/left-agents.ts';
 import { PAUSED } from '../status/progress-line.ts';
-import {
-  type ClusterStatus,
-  groupsText,
-  leftOf,
-  unreadableText,
-} from '../status/status-command.ts';
+import { type ClusterStatus, groupsText, unreadableText } from '../status/status-command.ts';
 import { appliesTo } from '../status/status-directives.ts';
 import { failureParts } from '../status/status-networks.ts';
 import type { Unreadable } from './unreadable-states.ts';

@@ -83,7 +83,7 @@ function samplesOf(file: StateFile): number[][] {
 }
 
 function changesOf({ agent, rows }: StateFile): Change[] {
-  const changes = [...rows(EVENTS_OF_MEMBERS)].map(([at, kind, named, given]): Change => {
+  const changes = [...rows(EVENTS_OF_MEMBERS, 0)].map(([, at, kind, named, given]): Change => {
     const id = String(named ?? agent);
     const capacity = given === null ? {} : { capacity: Number(given) };
     return { at: Number(at), by: agent, id, kind: String(kind), ...capacity };

@@ -30,14 +30,20 @@ test('no command with a renamed config acts on the running crawl or reads its fi
   await refused('explain', renamed, gate.seed);
 });
 
-test('status reports that an agent has left', async (context) => {
-  const { config, end } = await stage(context);
+test('status and receipts report that an agent has left, also after the others were restarted', async (context) => {
+  const { config, launch, scratch } = await stage(context);
   assert.equal((await run('stop', config, 'a2')).code, 0);
   await untilStatus(config, (agents) => {
     return agents.length === 1 && agents[0]!.recent.some(({ kind }) => kind === 'leave');
   });
+  process.kill(scratch.pid('a1')!, 'SIGKILL');
+  await launch.ended;
+  const a1 = start(['agent', config, '--id', 'a1']);
+  await untilStatus(config, (agents) => agents.length === 1);
   const { code, stderr } = await run('status', config);
   assert.equal(code, 0, stderr);
+  const paused = await run('pause', config);
+  assert.deepEqual([paused.code, paused.stdout], [0, 'a1: applied\n'], paused.stderr);
   assert.match(
     stderr,
     /a2 has left; remove it from the config, or start it again:\n.* agent .*--id a2/,
@@ -46,6 +52,6 @@ test('status reports that an agent has left', async (context) => {
   const a2 = start(/ubiring.* (agent .* --id a2)$/m.exec(stderr)![1]!.split(' '));
   await untilStatus(config, (agents) => agents.length === 2);
   assert.doesNotMatch((await run('status', config)).stderr, /has left/);
-  await end();
-  assert.equal((await a2.ended).code, 11);
+  assert.equal((await run('stop', config)).code, 0);
+  assert.deepEqual([(await a1.ended).code, (await a2.ended).code], [11, 11]);
 });

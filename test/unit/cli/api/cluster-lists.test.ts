@@ -61,8 +61,8 @@ test('each list names the agents that do not answer', async () => {
 });
 
 test('an agent that has left has handed over its rows', async () => {
-  const left = { kind: 'leave', ageMs: 1, detail: { agent: 'a2' } };
-  const here = agentStatus({ id: 'a1', recent: [left as never] });
+  const left = { id: 'a2', kind: 'leave', ageMs: 1 } as const;
+  const here = agentStatus({ id: 'a1', gone: [left] });
   const lists = listsOf({ agents: [here], unreachable: ['a2'] });
   const { problems } = await lists.hosts(NONE, 'cluster', CLIENT);
   assert.deepEqual(

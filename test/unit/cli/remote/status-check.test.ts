@@ -13,7 +13,10 @@ const budgets = {
 const good = {
   ...agentStatus({ waits: 'waits' }),
   ...{ budgets, recent: [event], later: {}, members: [{ id: 'a2', relayed: true, later: 1 }] },
-  traffic: { PING: { messages: 1, bytes: 2 } },
+  ...{
+    traffic: { PING: { messages: 1, bytes: 2 } },
+    gone: [{ id: 'a3', kind: 'leave', ageMs: 1 }],
+  },
   ...{ failures: { dns: 2 }, dashboard: 'http://127.0.0.1:7190/' },
   networks: networksStatus({
     failures: [{ network: 'paris', message: 'away', forMs: 1, quietMs: 1 }],
@@ -39,6 +42,7 @@ test('status: of another agent is unreadable if a property that is shown has a w
     },
     ...{ members: [null], traffic: { PING: 1 }, budgets: { pages: null }, directives: undefined },
     ...{ failures: { dns: '2' }, dashboard: 7, handOff: null, capacity: 1e9 },
+    gone: [{ id: 'a3', kind: 7, ageMs: 1 }],
     recent: [{ ...event, detail: { agent: { toString: 5 } } }],
   };
   for (const [key, value] of Object.entries(wrong)) {

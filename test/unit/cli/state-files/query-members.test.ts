@@ -3,12 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StateFile } from '../../../../agent/cli/common/query-files.ts';
-import {
-  historyOf,
-  lastView,
-  leftAgents,
-} from '../../../../agent/cli/state-files/query-members.ts';
-import { crawlOf } from '../views/state-files.ts';
+import { historyOf, lastView } from '../../../../agent/cli/state-files/query-members.ts';
 
 type Event = readonly [at: number, kind: string, detail: object];
 
@@ -77,10 +72,4 @@ test('members: a directive taken back in the file of a dead agent does not resto
   const x = fileOf('x', [1, 'join', joined('x', 'a')], [10, off[1], off[2]]);
   const { last, view } = lastView([a, x].map(historyOf), 'ring');
   assert.deepEqual([last?.agent, last?.end, view], ['a', 'complete', ['a', 'b']]);
-});
-
-test('members: an agent has left according to files of this crawl only', (t) => {
-  const { config } = crawlOf(t, ['a1'], (store) => store.event(1, 'leave', { agent: 'a2' }));
-  const leftOf = (name: string) => leftAgents({ ...config, name }, ['a1', 'a2']);
-  assert.deepEqual([leftOf('c'), leftOf('another')], [['a2'], []]);
 });

@@ -48,8 +48,8 @@ test('problems: an agent that does not answer, or has left, with its start comma
   assert.deepEqual(problems([{}, {}], { unreachable: ['a3'] }), [
     'a3 does not answer -> if it does not run, start it: ubiring agent crawl.yaml --id a3',
   ]);
-  const left = { kind: 'leave', ageMs: 1, detail: { agent: 'a3' } } as const;
-  assert.deepEqual(problems([{ recent: [left] }, {}], { unreachable: ['a3'] }), [
+  const left = { id: 'a3', kind: 'leave', ageMs: 1 } as const;
+  assert.deepEqual(problems([{ gone: [left] }, {}], { unreachable: ['a3'] }), [
     'a3 has left -> remove it from the config, or start it: ubiring agent crawl.yaml --id a3',
   ]);
 });
