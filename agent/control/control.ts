@@ -18,6 +18,7 @@ import type {
   Message,
   UrlItem,
 } from '../core/protocol/messages.ts';
+import type { CoreSnapshot } from '../core/snapshot.ts';
 import { isRecord } from '../messaging/checks/shape.ts';
 import { cardsOf } from '../messaging/checks/walk-checks.ts';
 import type { ControlReply, ControlRequest } from '../messaging/control-desk.ts';
@@ -48,7 +49,7 @@ export interface ControlParts {
     Whereabouts,
     'isPartial' | 'fingerprintHash' | 'me' | 'members' | 'contacts' | 'ownerCard'
   >;
-  readonly status: () => unknown;
+  readonly status: () => Pick<CoreSnapshot, 'members'>;
   /** Directives in force. */
   readonly directives: () => readonly DirectiveInForce[];
   readonly leave: () => void;
@@ -69,6 +70,10 @@ export interface ControlParts {
   /** The highest plausible incarnation. */
   readonly incarnationMax: () => number;
 }
+
+/** The answer to `leave`, after the agent's identifier. */
+const LAST_OWNER =
+  'is the only agent that takes hosts; undrain another one, or stop all agents: a launch continues';
 
 /** The agents that an agent knows. Contacts are outside its view, and some may be gone. */
 export interface Acquaintances {
@@ -129,18 +134,30 @@ export class ControlRoom {
     const others = this.#members().filter(({ id }) => concerns(verb, args, id));
     this.#forwarding.send(others, { verb, args }, (results, silent) => {
       // This agent is last: once it leaves or stops, it cannot reply any more.
-      if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb));
+      if (concerns(verb, args, this.#p.id)) results.set(this.#p.id, this.#apply(verb, args));
       const answer = summary(verb, args, results, silent);
       if (verb !== 'status') return reply({ ok: true, result: answer });
       reply({ ok: true, result: { ...answer, orders: this.#p.directives() } });
     });
   }
 
-  #apply(verb: ControlVerb): unknown {
+  #apply(verb: ControlVerb, args: readonly string[]): unknown {
     if (verb === 'status') return this.#p.status();
+    if (verb === 'leave' && this.#isLastOwner(args)) return LAST_OWNER;
     if (verb === 'leave') this.#p.leave();
     else this.#p.stop();
     return 'applied';
+  }
+
+  /**
+   * Whether agents stay that would wait for work: none of them takes hosts. An agent whose others all
+   * leave may leave, too: its hosts stay in its state file, as they do when all stop.
+   */
+  #isLastOwner(leaving: readonly string[]): boolean {
+    const stay = this.#p.status().members.filter((one) => {
+      return !one.leaving && !leaving.includes(one.id);
+    });
+    return stay.length > 0 && stay.every(({ capacity }) => capacity === 0);
   }
 
   /** Executes the command at the agents that the tool names, and returns the agents they know. */
@@ -321,7 +338,7 @@ export class ControlRoom {
       case 'status':
       case 'leave':
       case 'stop':
-        return answer(this.#apply(verb));
+        return answer(this.#apply(verb, args));
       default:
         // Other commands are never forwarded under their own verb.
         return answer('not understood');

@@ -225,6 +225,8 @@ describe('HTTP server', { concurrency: 1 }, () => {
       async () => (await ask(`${api}/agents/a1/moves`)).status === 409,
     );
     await refusal(`${api}/agents/a1/moves`, {}, 409, 'last-agent');
+    const leave = { method: 'POST', headers: steering };
+    await refusal(`${api}/agents/a1/leave`, leave, 409, 'last-agent');
     await refusal(`${api}/agents/a9/moves`, {}, 404, 'agent-unknown');
 
     await assertHistory(api);

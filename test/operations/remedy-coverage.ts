@@ -297,6 +297,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'token-source.ts: write "ROLE TOKEN" lines into it, or remove monitor.tokens',
     by: ['test/integration/monitor-tokens.test.ts', 'config check refuses the tokens that a'],
   },
+  {
+    says: 'control.ts: is the only agent that takes hosts; undrain another one',
+    by: ['test/unit/control/control.test.ts', 'an agent does not leave while only agents stay'],
+  },
   ...[
     'token-source.ts: let monitor.tokens or MONITOR_TOKENS have the same line',
     'http-access.ts: set the clocks of both machines',

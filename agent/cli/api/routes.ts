@@ -7,7 +7,7 @@ import { heldIn } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
 import type { Role } from '../http/tokens.ts';
 import { viewColumns } from '../state-files/query-views.ts';
-import { plannedMovesSchema } from '../views/planned-moves.ts';
+import { demandTaker, plannedMovesSchema } from '../views/planned-moves.ts';
 import { HOST_SORTS, HOST_STATES, rowsPage } from '../views/query-pages.ts';
 import type { Client } from './list-process.ts';
 import type { Services } from './services.ts';
@@ -250,7 +250,10 @@ const STEERING: readonly Route[] = [
     ...{ method: 'POST', path: '/agents/{id}/leave', role: 'admin' },
     summary: 'The agent hands over its hosts and exits',
     result: results,
-    handle: ({ run }, { path }) => run({ name: 'stop', args: [path.id!] }),
+    handle: async ({ run, watch }, { path }) => {
+      demandTaker((await watch.now()).view.agents, path.id!);
+      return run({ name: 'stop', args: [path.id!] });
+    },
   }),
   route({
     ...{ method: 'POST', path: '/stop', role: 'admin' },

@@ -63,10 +63,7 @@ export function plannedMoves(
   const before = viewOf(moving, capacitiesOf(agents));
   const wanted = capacity === 'default' ? capacityInConfig(config, id) : capacity;
   const others = before.filter((one) => one.id !== id);
-  if (!wanted && others.every((one) => one.capacity === 0)) {
-    const remedy = 'use stop: the state stays, and a launch continues';
-    throw new HttpProblem(409, 'last-agent', `${id} is the only agent that takes hosts`, remedy);
-  }
+  if (!wanted) demandTaker(agents, id);
   const after = wanted === null ? others : [...others, { id, capacity: wanted }];
   const moves = new MoveCounts(config, before, after);
   const total = agents.reduce((sum, { hosts }) => sum + hosts, 0);
@@ -109,6 +106,16 @@ export function mergedMoves(
     ...{ incompleteMeanwhile: sum('incompleteMeanwhile'), copiesTo: united('copiesTo') },
     isEstimate: all.some(({ isEstimate }) => isEstimate),
   };
+}
+
+/** @throws HttpProblem if no other agent takes the hosts of this one */
+export function demandTaker(agents: readonly AgentStatus[], id: string): void {
+  const moving = agents.find((one) => one.id === id);
+  if (!moving) return;
+  const others = viewOf(moving, capacitiesOf(agents)).filter((one) => one.id !== id);
+  if (others.some(({ capacity }) => capacity > 0)) return;
+  const remedy = 'use stop: the state stays, and a launch continues';
+  throw new HttpProblem(409, 'last-agent', `${id} is the only agent that takes hosts`, remedy);
 }
 
 function capacityInConfig({ cluster }: ResolvedConfig, id: string): number {

@@ -9,7 +9,13 @@ import type { ControlAnswer } from '../../../agent/messaging/control-desk.ts';
 const cardOf = (id: string): MemberCard => ({ id, inc: 1, capacity: 1, address: `tcp://${id}` });
 const SENDER = { address: 'tcp://x', fingerprintHash: 'same' };
 
-function roomOf(isPartial: boolean) {
+const memberOf = (id: string, capacity = 1, leaving = false) => ({
+  ...cardOf(id),
+  capacity,
+  leaving,
+});
+
+function roomOf(isPartial: boolean, members = [memberOf('m')]) {
   const sent: { to: string; message: Message; isBrief: boolean }[] = [];
   const did: string[] = [];
   const timers: (() => void)[] = [];
@@ -22,9 +28,10 @@ function roomOf(isPartial: boolean) {
       members: () => [cardOf('m')],
       contacts: () => [cardOf('k')],
     },
-    status: () => ({ id: 'me' }),
+    status: () => ({ members }),
     directives: () => [],
     stop: () => did.push('stop'),
+    leave: () => did.push('leave'),
     send: (to: MemberCard, message: Message, isBrief = false) => {
       sent.push({ to: `${to.id} ${to.address}`, message, isBrief });
     },
@@ -70,6 +77,26 @@ describe('a command of an agent outside the view', () => {
     hear('m', STOP);
     assert.deepEqual(did, ['stop']);
   });
+});
+
+it('an agent does not leave while only agents stay that take no hosts', () => {
+  const told = (members: ReturnType<typeof memberOf>[], ...ids: string[]) => {
+    const { room, did } = roomOf(false, members);
+    const answers: ControlAnswer[] = [];
+    room.onCommand({ verb: 'leave', args: ['me', ...ids], crawl: 'c' }, (answer) => {
+      answers.push(answer);
+    });
+    const { me } = answers[0]!.result as { me: string };
+    assert.deepEqual(did, me === 'applied' ? ['leave'] : []);
+    return me;
+  };
+  assert.equal(told([memberOf('a'), memberOf('b', 0)]), 'applied');
+  const refused = /^is the only agent that takes hosts; undrain another one, or stop all/;
+  assert.match(told([memberOf('a', 0), memberOf('b', 0)]), refused);
+  assert.match(told([memberOf('a', 0), memberOf('b', 1, true)]), refused);
+  // No agent stays.
+  assert.equal(told([]), 'applied');
+  assert.equal(told([memberOf('b', 1, true)]), 'applied');
 });
 
 it('the answer of a member counts that has a new incarnation meanwhile', () => {
