@@ -40,14 +40,16 @@ export function Receipt({ command }) {
   if (isRunning) return html`<p class="quiet" role="status">${what}…</p>`;
   if (error) return html`<${Failure} error=${error} />`;
   if (!receipt) return null;
-  const said = Object.entries(receipt).map(([id, answer]) => [id, saidBy(id, answer, command)]);
+  const { stillBlockedBy, ...answers } = receipt;
+  const said = Object.entries(answers).map(([id, answer]) => [id, saidBy(id, answer, command)]);
   const missing = said.filter(([, text]) => text !== 'applied');
   const done = said.length - missing.length;
   const isNowhere = said.every(([, text]) => text === 'unreachable');
   const later = isKept ? 'it will obey after contact with another agent' : 'it does not have it; try again';
-  return html`<div class=${`note ${missing.length > 0 ? 'warn' : 'good'}`} role="status">
+  return html`<div class=${`note ${missing.length > 0 || stillBlockedBy ? 'warn' : 'good'}`} role="status">
     <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : isNowhere ? 'not done' : 'done'}</strong>
     ${missing.map(([id, text]) => html`<br />${id}: ${text}${text === 'unreachable' ? `; ${later}` : ''}`)}
+    ${stillBlockedBy && html`<br />Still blocked by ${stillBlockedBy}: unblock that, too.`}
   </div>`;
 }
 

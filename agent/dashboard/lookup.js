@@ -116,7 +116,6 @@ const EXAMPLES = {
   'Failed pages': 'SELECT url, error, attempts FROM pages WHERE status IS NULL LIMIT 100',
   'Slowest hosts':
     'SELECT host, round(avg(duration_ms)) AS ms, count(*) AS pages FROM pages GROUP BY 1 ORDER BY 2 DESC LIMIT 50',
-  'Types': 'SELECT content_type, count(*) AS pages, sum(bytes) AS bytes FROM pages GROUP BY 1 ORDER BY 2 DESC LIMIT 50',
 };
 
 export function Sql({ filters, setFilters }) {

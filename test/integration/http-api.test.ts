@@ -179,6 +179,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     } = await json<Rows>(`${api}/hosts?search=${host}&sort=host`);
     assert.equal(slowed?.delay_ms, 1500);
     await json(`${api}/directives`, { ...pause, body: { kind: 'undelay', host } });
+    await assertStillBlocked(`${api}/directives`, pause);
     for (const [value, threads] of [
       [5, 5],
       ['default', before],
@@ -417,6 +418,18 @@ describe('HTTP server', { concurrency: 1 }, () => {
     assert.ok(!log.includes(TOKEN));
   });
 });
+
+/** The receipt of an unblock names the pattern that still blocks the hosts. */
+async function assertStillBlocked(url: string, order: Parameters<typeof ask>[1]): Promise<void> {
+  const both = { a1: 'applied', a2: 'applied' };
+  const give = (kind: string, host: string) => json(url, { ...order, body: { kind, host } });
+  for (const pattern of ['a.away.test', '*.away.test']) await give('block', pattern);
+  assert.deepEqual(await give('unblock', 'a.away.test'), {
+    ...both,
+    stillBlockedBy: '*.away.test',
+  });
+  assert.deepEqual(await give('unblock', '*.away.test'), both);
+}
 
 /** The members at each time, according to the events of a launch whose a2 has left. */
 async function assertHistory(api: string): Promise<void> {

@@ -4,7 +4,7 @@
 
 import { Writable } from 'node:stream';
 import { isRecord } from '../../messaging/checks/shape.ts';
-import type { OutputStream } from '../common/caller.ts';
+import type { Caller, OutputStream } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
@@ -66,15 +66,18 @@ async function runCommand(
   const { commandLine } = await import('../command-line.ts');
   const stdout = new Collected();
   const stderr = new Collected();
-  const heard = { messages: [] as string[], output: false, isRefused: false };
+  const heard: Caller['heard'] = { messages: [], output: false };
   // `--` ends the options: an argument of a request must not become one.
   const all = [name, '--json', '--data', dataDir, ...options, '--', file, ...args];
   const argv = ['node', 'ubiring', ...all];
   const code = await commandLine({ argv, env: { NO_COLOR: '1' }, stdout, stderr, heard });
   const answer = answerOf(stdout.text);
-  if (answer !== null && (code === 0 || code === 1)) return answer;
+  if (answer !== null && (code === 0 || code === 1)) {
+    const { stillBlockedBy } = heard;
+    return stillBlockedBy === undefined ? answer : { ...answer, stillBlockedBy };
+  }
   const { cause, remedy } = causeAndRemedy(heard.messages);
-  const [status, kind] = outcomeOf(code, heard.isRefused);
+  const [status, kind] = outcomeOf(code, heard.isRefused === true);
   const why = cause || `${name} exited with ${code}`;
   const help =
     code === 2
@@ -89,9 +92,9 @@ function outcomeOf(code: ExitCode, isRefused: boolean): readonly [status: number
 }
 
 /** Null if the command has printed nothing, or that it failed. */
-function answerOf(text: string): unknown {
+function answerOf(text: string): object | null {
   if (text.trim() === '') return null;
-  const printed: unknown = JSON.parse(text);
+  const printed = JSON.parse(text) as object;
   return isRecord(printed) && isRecord(printed.error) && 'message' in printed.error
     ? null
     : printed;

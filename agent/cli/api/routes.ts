@@ -28,6 +28,14 @@ const host = z.string().min(1).max(300);
 const results = z.record(z.string(), z.string()).meta({
   description: 'By agent: `applied`, `unreachable`, or what it said.',
 });
+const directiveResults = z
+  .object({
+    stillBlockedBy: z.string().optional().meta({
+      description: 'Not an agent: the pattern that still blocks the hosts after `unblock`.',
+    }),
+  })
+  .catchall(z.string())
+  .meta({ description: 'By agent: `applied`, `unreachable`, or what it said.' });
 const scope = z.enum(['cluster', 'machine']).default('cluster').meta({
   description: '`machine`: only the agents whose states are on the machine that is asked.',
 });
@@ -218,7 +226,7 @@ const STEERING: readonly Route[] = [
     ...{ method: 'POST', path: '/directives', role: 'steer' },
     summary: 'Gives a directive to all agents',
     body: directive,
-    result: results,
+    result: directiveResults,
     handle: ({ run }, { body }) => {
       switch (body.kind) {
         case 'pause':

@@ -243,7 +243,7 @@ async function giveStored(
   say('no agent of this data directory runs: the state files were changed; to continue:');
   say(`  ${launchCommand(config)}`);
   for (const line of directivesInForce(config)) say(line);
-  if (stillBlockedBy !== undefined) say(stillBlockedText(what.host, stillBlockedBy));
+  if (stillBlockedBy !== undefined) sayStillBlocked(what.host, stillBlockedBy);
   if (failure !== null) return failure.code;
   return ids.every(isApplied) && stillBlockedBy === undefined ? 0 : 1;
 }
@@ -254,7 +254,7 @@ function sayOfHosts(
   { hosts, stillBlockedBy }: DirectiveSummary,
 ): boolean {
   if (stillBlockedBy !== undefined) {
-    say(stillBlockedText(pattern, stillBlockedBy));
+    sayStillBlocked(pattern, stillBlockedBy);
     return false;
   }
   if (hosts > 0) return true;
@@ -273,6 +273,7 @@ function sayOfAgent([id = '*']: readonly string[], all: Readonly<Record<string, 
   return true;
 }
 
-function stillBlockedText(pattern: string, by: string): string {
-  return `${pattern} is still blocked by ${by}: undo that block, too`;
+function sayStillBlocked(pattern: string, by: string): void {
+  caller().heard.stillBlockedBy = by;
+  say(`${pattern} is still blocked by ${by}: undo that block, too`);
 }

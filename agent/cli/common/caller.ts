@@ -34,6 +34,8 @@ export interface Caller {
     output: boolean;
     /** Whether an agent has refused the command. */
     isRefused?: boolean;
+    /** The pattern that still blocks the hosts of a block that was undone. */
+    stillBlockedBy?: string;
   };
 }
 
