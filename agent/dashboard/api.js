@@ -55,10 +55,13 @@ export async function get(path, query = {}, signal) {
   return (await request(search ? `${path}?${search}` : path, { signal })).json();
 }
 
+/** Integers that no number may hold stay texts. */
+const exact = (_, value, { source } = {}) => (/^-?\d{16,}$/.test(source) ? source : value);
+
 export async function post(path, body) {
   const headers = { 'content-type': 'application/json' };
-  const options = { method: 'POST', headers, body: JSON.stringify(body ?? {}) };
-  return (await request(path, options)).json();
+  const sent = await request(path, { method: 'POST', headers, body: JSON.stringify(body ?? {}) });
+  return JSON.parse(await sent.text(), exact);
 }
 
 /**

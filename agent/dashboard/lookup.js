@@ -111,7 +111,7 @@ function HostReport({ host }) {
 }
 
 const EXAMPLES = {
-  'Answers by status': 'SELECT status, error, count(*) AS pages FROM pages GROUP BY 1, 2 ORDER BY 3 DESC',
+  'Answers by status': 'SELECT status, error, count(*) FROM pages GROUP BY 1, 2 ORDER BY 3 DESC',
   'Skipped by reason': 'SELECT reason, count(*) AS urls FROM skipped GROUP BY 1 ORDER BY 2 DESC',
   'Failed pages': 'SELECT url, error, attempts FROM pages WHERE status IS NULL LIMIT 100',
   'Slowest hosts':
@@ -120,7 +120,7 @@ const EXAMPLES = {
 
 export function Sql({ filters, setFilters }) {
   const [text, setText] = useState(filters.sql ?? Object.values(EXAMPLES)[0]);
-  const [{ rows, problems, error, isRunning, tookMs }, set] = useState({});
+  const [{ rows, columns: names, problems, error, isRunning, tookMs }, set] = useState({});
   const run = async (event) => {
     event.preventDefault();
     setFilters({ sql: text });
@@ -128,13 +128,12 @@ export function Sql({ filters, setFilters }) {
     const startedAt = performance.now();
     try {
       const found = await post('/query', { sql: text });
-      set({ rows: found.rows, problems: found.problems, tookMs: performance.now() - startedAt });
-    } catch (failure) {
-      set({ error: failure });
+      set({ ...found, tookMs: performance.now() - startedAt });
+    } catch (error) {
+      set({ error });
     }
   };
-  const names = Object.keys(rows?.[0] ?? {});
-  const columns = names.map((name) => ({
+  const columns = names?.map((name) => ({
     title: name,
     number: typeof rows[0][name] === 'number',
     of: (row) => (row[name] === null ? html`<span class="quiet">null</span>` : String(row[name])),

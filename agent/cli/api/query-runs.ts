@@ -75,9 +75,14 @@ export class QueryRuns {
       const isPartial = code === 4 && output.toString('latin1', 0, 1) === '[';
       if (code !== 0 && !isPartial) throw problemOf(ended, QUERY);
       const problems = JSON.stringify(code === 0 ? [] : said.trim().split('\n'));
+      const columns = JSON.stringify(columnsIn(output));
       if (signal.aborted) end();
       else signal.addEventListener('abort', end);
-      return Buffer.concat([ROWS, output, Buffer.from(`,"problems":${problems}}`)]);
+      return Buffer.concat([
+        ROWS,
+        output,
+        Buffer.from(`,"columns":${columns},"problems":${problems}}`),
+      ]);
     } catch (error) {
       end();
       throw error;
@@ -195,6 +200,13 @@ function scriptOf(name: string): string {
 
 /** The answer begins with the rows, as the command prints them. */
 const ROWS = Buffer.from('{"rows":');
+
+/** The names in the first row: one on a line, whose values are plain. A parser would sort numbers. */
+function columnsIn(output: Buffer): string[] {
+  const [, row = ''] = output.toString('utf8', 0, output.indexOf('\n', 2)).split('\n');
+  const strings = row.matchAll(/("(?:[^"\\]|\\.)*")(:?)/g);
+  return [...strings].flatMap(([, name, colon]) => (colon ? [String(JSON.parse(name!))] : []));
+}
 
 interface Ended {
   /** Null: a signal has ended it. */

@@ -184,7 +184,13 @@ const READING: readonly Route[] = [
     ...{ method: 'POST', path: '/query', role: 'read' },
     summary: 'The rows of a read-only SQL statement over the views',
     body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
-    result: z.object({ rows: z.array(anyObject), problems: z.array(z.string()) }),
+    result: z.object({
+      rows: z.array(anyObject).meta({
+        description: 'Integers are exact: a parser must not make those above 2^53 doubles.',
+      }),
+      columns: z.array(z.string()).meta({ description: 'In order; empty without rows.' }),
+      problems: z.array(z.string()),
+    }),
     handle: ({ queries }, { body, client }) => queries.query(body.sql, client.signal),
   }),
 ];

@@ -78,6 +78,24 @@ test('a query counts as running until its answer is read, or its client has gone
   await ask(2);
 });
 
+test('the answer to a query names its columns in order, and has exact integers', async (t) => {
+  const { runs } = withState(t);
+  const ask = async (sql: string) => {
+    const client = new AbortController();
+    const answer = String(await runs.query(sql, client.signal));
+    client.abort();
+    return answer;
+  };
+  const [first, none] = [
+    'SELECT 9007199254740993 AS b, \'x": \' AS "a""\\", 1 AS "1"',
+    'SELECT 1 WHERE 0',
+  ];
+  const text = await ask(first!);
+  assert.deepEqual(JSON.parse(text).columns, ['b', 'a"\\', '1']);
+  assert.match(text, /"b":9007199254740993,/);
+  assert.deepEqual(JSON.parse(await ask(none!)), { rows: [], columns: [], problems: [] });
+});
+
 for (const what of ['query', 'extract'] as const) {
   test(`what a killed ${what} has copied is removed`, async (t) => {
     const { directory, db, runs } = withState(t);
