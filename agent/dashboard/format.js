@@ -29,7 +29,7 @@ export function duration(ms) {
   const [d, h, m] = [Math.floor(s / 86_400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
   if (d > 0) return `${d} d ${h} h`;
   if (h > 0) return `${h} h ${m} min`;
-  return `${m} min ${Math.round(s % 60)} s`;
+  return `${m} min ${Math.floor(s % 60)} s`;
 }
 
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });

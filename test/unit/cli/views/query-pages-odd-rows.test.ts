@@ -152,3 +152,9 @@ test('the dashboard shows a time that is no date', async () => {
   }
   assert.match(dateTime(0), /1970/);
 });
+
+test('the dashboard shows no minute of 60 seconds', async () => {
+  const path = '../../../../agent/dashboard/format.js';
+  const { duration } = (await import(path)) as { duration: (ms: number) => string };
+  assert.deepEqual([359_700, 360_000].map(duration), ['5 min 59 s', '6 min 0 s']);
+});
