@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto';
 import { digestOf } from '../agent/networks/digests.ts';
-import { openPools } from '../agent/networks/redis/redis-pools.ts';
+import { openPools } from '../agent/networks/redis/open-pools.ts';
 import type { NetworksGiven } from './networks-part.ts';
 import type { PartResult } from './parts.ts';
 import { RedisServer } from './redis-server.ts';

@@ -6,7 +6,8 @@ import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NetworkClient } from '../agent/networks/client/network-client.ts';
 import type { NetworkSettings } from '../agent/networks/network-settings.ts';
-import { openPools, type RedisPools } from '../agent/networks/redis/redis-pools.ts';
+import { openPools } from '../agent/networks/redis/open-pools.ts';
+import type { RedisPools } from '../agent/networks/redis/redis-pools.ts';
 import { type Bar, barChart } from './chart.ts';
 import { loadNow } from './machine.ts';
 import type { NetworksGiven } from './networks-part.ts';
@@ -74,6 +75,7 @@ class Stream {
           return true;
         },
         ...{ unreported: () => [], reported: () => {}, isWanted: () => true },
+        askAgain: () => {},
         fill: () => ({ finished: [], queued: [], next: null }),
         ...{ spareHosts: () => [], give: () => [], accept: () => {} },
       },

@@ -56,7 +56,7 @@ export async function connectNetworks(
   const { dedup, name } = config;
   if (dedup.mode === 'none' || dedup.network === null) return { ok: true, networks: null };
   const { Announcement } = await import('../networks/redis/announcement.ts');
-  const { openPools } = await import('../networks/redis/redis-pools.ts');
+  const { openPools } = await import('../networks/redis/open-pools.ts');
   const { SharedNetworks } = await import('../networks/client/shared-networks.ts');
   const { network, timeoutMs, onTimeout, batch, leaseMs } = dedup;
   const pools = new Map<string, Awaited<ReturnType<typeof openPools>>['pools']>();

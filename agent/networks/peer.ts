@@ -147,7 +147,8 @@ export class Peer {
     if (marks !== null) this.#hasBegun = true;
     const since = this.#absentSinceMs;
     const isDead = since !== null && now.mono - since >= this.#p.settings.leaseMs;
-    if (isDead && (await this.#pools.presence()).hasCentre) {
+    const lapsed = digests.filter((_, i) => marks?.[i] === 'q');
+    if (isDead && !(await this.#pools.lapse(lapsed))) {
       this.#absentSinceMs = null;
       return;
     }
@@ -156,7 +157,7 @@ export class Peer {
     for (const [i, digest] of digests.entries()) {
       const mark = (marks?.[i] ?? '0') as Mark;
       const isLapsed = isDead && mark === 'q';
-      // The network may come back, and fetch what it had claimed.
+      // The network may run, and only be cut off from its Redis.
       if (marks === null || isLapsed) open.isUnanswerable = true;
       this.#p.frames.decide(digest, this.#p.other, isLapsed ? '0' : mark);
     }

@@ -84,7 +84,10 @@ export interface Presence {
   readonly mark: string;
 }
 
-/** Of other networks only `ask`, `marksOf`, `presence`, `mark`, `give` and the host leases are used. */
+/**
+ * Of other networks only `ask`, `marksOf`, `lapse`, `presence`, `mark`, `give` and the host leases are
+ * used.
+ */
 export interface Pools {
   submit(frame: Frame): Promise<void>;
   /** Centre: the frames that are not claimed, oldest first. It removes those of the inbox. */
@@ -123,6 +126,10 @@ export interface Pools {
   release(digests: readonly Digest[]): Promise<void>;
   /** Claims again what the network has queued. */
   hold(digests: readonly Digest[]): Promise<void>;
+  /** Removes claims of a network without centre. False, without effect: it has one. */
+  lapse(digests: readonly Digest[]): Promise<boolean>;
+  /** How often others have removed claims of this network. Null: it has no centre. */
+  lapses(): Promise<number | null>;
   /** Claims of this network that another one doubts. */
   doubt(identities: readonly string[]): Promise<void>;
   /** Some of them. */

@@ -1,6 +1,7 @@
-// Tells the pools which URLs of this agent are settled or given up, and fills the pools again after
-// Redis has lost them. Both run one after the other: a claim that is restored must not overtake the
-// report that ends it. The store keeps what Redis has not confirmed.
+// Tells the pools which URLs of this agent are settled or given up, looks for claims that have
+// lapsed, and fills the pools again after Redis has lost them. These run one after the other: a claim
+// that is restored must not overtake the report that ends it. The store keeps what Redis has not
+// confirmed.
 
 import type { Instant } from '../../failure-detector/instant.ts';
 import { digestOf } from './digests.ts';
@@ -30,6 +31,8 @@ export interface ReportStore {
   reported(reports: readonly Report[]): void;
   /** About `max` URLs from a place that the previous part named; null: from the beginning. */
   fill(from: string | null, max: number): Filling;
+  /** The claims of these URLs have lapsed: those that are queued wait for a verdict again. */
+  askAgain(identities: readonly string[]): void;
   isIdle(): boolean;
 }
 
@@ -44,6 +47,8 @@ const LINGER_MS = 3000;
 const LINGER_IDLE_MS = 200;
 /** Reports of one command, so that no turn is long: Redis would get more in several anyway. */
 const COMMAND_MAX = 1000;
+/** The first look at the claims waits for the centre of this network. */
+const LOOK_MS = 100;
 /** Reports in memory, in batches. The store has the others. */
 const BATCHES_MAX = 4;
 const DOUBTED_MAX = 100;
@@ -60,6 +65,12 @@ export class Reporter {
   readonly #confirmed: Report[] = [];
   /** Where the filling goes on; undefined: it is not running. */
   #fillFrom: string | null | undefined = undefined;
+  /** Up to which lapse the claims were looked at; null: not yet. */
+  #lookedAt: number | null = null;
+  /** The look that is running, with the place where it goes on; null: none is. */
+  #look: { readonly lapses: number; from: string | null } | null = null;
+  /** Filled by a look, emptied by `pump`: URLs without claim. */
+  #lapsed: string[] = [];
   /** Claims are missing: the pools are filled again, whatever they say. */
   #mustFill = false;
   #checkAtMs = -Infinity;
@@ -98,6 +109,7 @@ export class Reporter {
   pump(now: Instant): void {
     const confirmed = this.#confirmed.splice(0);
     if (confirmed.length > 0) this.#p.store.reported(confirmed);
+    if (this.#lapsed.length > 0) this.#p.store.askAgain(this.#lapsed.splice(0));
     this.#examine(now);
     if (this.#isDue(now)) this.#loop.kick();
     this.#loop.pump(now);
@@ -117,6 +129,16 @@ export class Reporter {
 
   get isQuiet(): boolean {
     return this.hasTold && !this.isFilling;
+  }
+
+  /**
+   * The URLs that are queued here had their claims since this process has been running, or the Redis
+   * is away and they are not awaited.
+   */
+  hasLooked(now: Instant): boolean {
+    if (this.#lookedAt !== null) return this.#lapsed.length === 0;
+    const { onTimeout, timeoutMs } = this.#p.settings;
+    return onTimeout === 'proceed' && this.#loop.troubleMs(now) >= timeoutMs;
   }
 
   get isFilling(): boolean {
@@ -162,13 +184,15 @@ export class Reporter {
     try {
       if (this.#isDue(now)) await this.#send();
       if (this.#mustFill || now.mono >= this.#checkAtMs) await this.#check(now);
-      if (this.#fillFrom !== undefined) await this.#fill(this.#fillFrom);
+      if (this.#look !== null) await this.#lookAt(this.#look);
+      else if (this.#fillFrom !== undefined) await this.#fill(this.#fillFrom);
     } catch (error) {
       // The server may be another process now.
       this.#checkAtMs = -Infinity;
       throw error;
     }
-    if (this.#fillFrom !== undefined || this.#isDue(now)) return 0;
+    if (this.#look !== null || this.#fillFrom !== undefined || this.#isDue(now)) return 0;
+    if (this.#lookedAt === null) return LOOK_MS;
     return Math.min(LINGER_MS, this.#p.settings.leaseMs / 6);
   }
 
@@ -177,14 +201,33 @@ export class Reporter {
     this.#mustFill = false;
     if (mustFill) this.#fillFrom = null;
     const examined = this.#examined.splice(0);
-    const [, filledBy, doubted] = await Promise.all([
+    const [, filledBy, doubted, lapses] = await Promise.all([
       examined.length > 0 && this.#own.examined(examined),
       this.#own.filledBy(),
       this.#own.doubted(DOUBTED_MAX),
+      this.#own.lapses(),
     ]);
     this.#doubted = doubted;
-    this.#checkAtMs = now.mono + this.#p.settings.leaseMs / 6;
+    if (lapses !== null && lapses !== this.#lookedAt) this.#look ??= { lapses, from: null };
+    if (lapses !== null || this.#lookedAt !== null) {
+      this.#checkAtMs = now.mono + this.#p.settings.leaseMs / 6;
+    }
     if (filledBy !== null && !filledBy.includes(this.#p.agent)) this.#fillFrom ??= null;
+  }
+
+  /** Looks at some claims of queued URLs. Without lapse, and in pools that were lost, all count. */
+  async #lookAt(look: { readonly lapses: number; from: string | null }): Promise<void> {
+    if (look.lapses > 0) {
+      const { queued, next } = this.#p.store.fill(look.from, this.#commandMax);
+      const digests = queued.map((identity) => digestOf(identity, this.#p.sha256));
+      const marks = digests.length > 0 ? await this.#own.marksOf(digests) : '';
+      const isFree = (_: string, i: number) => marks?.[i] === '0';
+      this.#lapsed.push(...queued.filter(isFree));
+      look.from = marks === null ? null : next;
+      if (look.from !== null) return;
+    }
+    this.#lookedAt = look.lapses;
+    this.#look = null;
   }
 
   async #send(): Promise<void> {

@@ -66,7 +66,8 @@ export class NetworkClient {
     this.#submitter.pump(now);
     this.#reporter.pump(now);
     this.#centre.pump(now);
-    this.#leases.pump(now);
+    // No host is visited before the claims of its URLs were looked at.
+    if (this.#reporter.hasLooked(now)) this.#leases.pump(now);
     this.#rest.pump(now);
     this.#gifts.pump(now);
   }
@@ -129,11 +130,12 @@ export class NetworkClient {
 
   /** When `pump` next has work (mono). */
   nextAtMs(now: Instant): number {
+    const leasesAtMs = this.#reporter.hasLooked(now) ? this.#leases.nextAtMs(now) : Infinity;
     return Math.min(
+      leasesAtMs,
       this.#submitter.nextAtMs(),
       this.#reporter.nextAtMs(),
       this.#centre.nextAtMs(),
-      this.#leases.nextAtMs(now),
       this.#rest.nextAtMs(),
       this.#gifts.nextAtMs(),
     );

@@ -25,6 +25,7 @@ export interface NetworkStore {
   unreported(max: number): readonly Report[];
   reported(reports: readonly Report[]): void;
   fill(from: string | null, max: number): Filling;
+  askAgain(identities: readonly string[]): void;
   isWanted(identity: string): boolean | null;
   give(host: Host, network: string, max: number): readonly GivenUrl[];
   /** What has happened since the last call. `hasMore`: the lists are not complete. */
@@ -86,6 +87,7 @@ export class SharedNetworks implements Networks {
         unreported: (max) => parts.store.unreported(max),
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),
+        askAgain: (identities) => parts.store.askAgain(identities),
         isWanted: (identity) => parts.store.isWanted(identity),
         spareHosts: () => this.#calls?.spareHosts() ?? [],
         give: (host, network, max) => parts.store.give(host, network, max),

@@ -36,6 +36,8 @@ export class PoolKeys {
   readonly gifts: string;
   readonly doubted: string;
   readonly filled: string;
+  /** How often others have removed claims. */
+  readonly lapses: string;
   readonly settings: string;
   /** Where the centre runs: machine and data directory. */
   readonly home: string;
@@ -68,6 +70,7 @@ export class PoolKeys {
     this.home = this.#key('home');
     this.announcers = this.#key('announcers');
     this.filled = this.#key('filled');
+    this.lapses = this.#key('lapses');
     this.filledBy = this.#key('filled_by');
   }
 

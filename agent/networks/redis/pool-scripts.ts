@@ -183,6 +183,17 @@ export const release = script(
 return 1`,
 );
 
+/** KEYS: centre lapses SHARDS. ARGV: ttl DIGESTS. Changes nothing, and returns 0, if there is a centre. */
+export const lapse = script(
+  'lapse',
+  `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if #ARGV > 1 then
+  for i = 2, #ARGV, 2 do redis.call('SREM', KEYS[4 + 2 * ARGV[i + 1]], ARGV[i]) end
+  redis.call('SET', KEYS[2], (tonumber(redis.call('GET', KEYS[2]) or '0') or 0) + 1, 'PX', ARGV[1])
+end
+return 1`,
+);
+
 /**
  * KEYS: URL_pool submitted. ARGV: ttl lengthMax number frame. A frame that is sent again while it
  * waits is not added again. One that is claimed is: a centre whose claim was executed late may not

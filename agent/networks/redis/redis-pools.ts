@@ -5,7 +5,6 @@
 
 import assert from 'node:assert/strict';
 import { type Difference, firstDifference } from '../../../config/fingerprint.ts';
-import { parseRedisUrl, passwordVariable } from '../../../config/values/redis-url.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import type {
   Digest,
@@ -18,7 +17,6 @@ import type {
   Pools,
   VerdictFrame,
 } from '../pools.ts';
-import { loadClientLibrary } from './client-library.ts';
 import {
   areMarks,
   frameDigestsMax,
@@ -35,35 +33,15 @@ import * as leases from './lease-scripts.ts';
 import { NetworkFailure, wrongType } from './network-failure.ts';
 import { isDigest, PoolKeys, shardOf, shardsMax, typeOfKey } from './pool-keys.ts';
 import * as scripts from './pool-scripts.ts';
-import { RedisLink } from './redis-link.ts';
-import { redisPassword } from './redis-password.ts';
-
-export interface PoolsOptions {
-  /** `name` of the config, the same in all networks. */
-  readonly crawl: string;
-  readonly network: string;
-  /** Of the network's Redis, without a password. */
-  readonly url: string;
-  readonly timeoutMs: number;
-  /** What all networks must agree on, as JSON; '' if nothing is compared. */
-  readonly settings?: string;
-  /** Where this agent runs, for those who ask where the centre runs. */
-  readonly home?: string;
-  /** Where the password is. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** How often the settings of the server are looked at again. */
-  readonly recheckMs?: number;
-}
+import type { RedisLink } from './redis-link.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 /** Keys that nobody uses for this time expire. It is longer than a crawl is interrupted. */
-const unusedMsMax = 14 * dayMs;
+export const unusedMsMax = 14 * dayMs;
 /** Shorter: while `filled` exists, no digest has expired. */
 const filledMsMax = 13 * dayMs;
 /** How often use prolongs the life of all keys: seldom enough to cost nothing. */
 const touchMs = dayMs / 24;
-/** A person who changes a setting sees the warning soon, at the cost of a command a minute. */
-const recheckMsUsual = 60_000;
 const leaseKeyMsMin = dayMs;
 /** Frames that wait in a stream. Agents send those that are lost again. */
 const streamLengthMax = 10_000;
@@ -75,49 +53,6 @@ const listLengthMax = 10_000;
 /** Frames of one HSCAN. */
 const scanCount = 100;
 const streamId = /^\d{1,20}-\d{1,20}$/;
-
-/**
- * Opens the pools of a network. `ready` is the first attempt to connect; if it fails, others follow.
- *
- * @throws an Error if the client library or the password is missing
- */
-export async function openPools(
-  options: PoolsOptions,
-): Promise<{ readonly pools: RedisPools; readonly ready: Promise<void> }> {
-  const { crawl, network, timeoutMs, environment, settings = '', home = '' } = options;
-  const url = parseRedisUrl(options.url);
-  assert(url !== null && !url.hasPassword, `network ${network}: not a Redis URL`);
-  const { host, port, tls, user, database, sentinels } = url;
-  const password = redisPassword(network, environment);
-  const library = await loadClientLibrary();
-  const place = { network, host, port };
-  const variable = passwordVariable(network);
-  const enter = (run: string) => enterArguments(new PoolKeys(crawl, network, run), run);
-  const link = new RedisLink(
-    {
-      place,
-      sentinels,
-      tls,
-      user,
-      password,
-      passwordVariable: variable,
-      database,
-      timeoutMs,
-      recheckMs: options.recheckMs ?? recheckMsUsual,
-      enter,
-    },
-    library,
-  );
-  const ready = link.connect();
-  // The caller may decide not to wait.
-  ready.catch(() => {});
-  return { pools: new RedisPools(link, crawl, network, settings, home), ready };
-}
-
-function enterArguments(keys: PoolKeys, run: string): readonly string[] {
-  const names = [keys.server, ...keys.ofRun()];
-  return ['EVAL', scripts.enter.source, `${names.length}`, ...names, run, `${unusedMsMax}`];
-}
 
 export class RedisPools implements Pools {
   readonly link: RedisLink;
@@ -272,6 +207,27 @@ export class RedisPools implements Pools {
     for (const { keys, args } of this.#partsOf(digests)) {
       await this.run(scripts.hold, keys, [unusedMsMax, ...args]);
     }
+  }
+
+  async lapse(digests: readonly Digest[]): Promise<boolean> {
+    const parts = digests.length === 0 ? [{ keys: [], args: [] }] : this.#partsOf(digests);
+    for (const { keys, args } of parts) {
+      const { centre, lapses } = this.keys;
+      const reply = await this.run(
+        scripts.lapse,
+        [centre, lapses, ...keys],
+        [unusedMsMax, ...args],
+      );
+      if (reply !== 1) return false;
+    }
+    return true;
+  }
+
+  async lapses(): Promise<number | null> {
+    const { centre, lapses } = this.keys;
+    const reply = await this.#call(['MGET', centre, lapses]);
+    const [token, count] = reply as (string | null)[];
+    return token === null ? null : Number(count ?? 0) || 0;
   }
 
   async doubt(identities: readonly string[]): Promise<void> {

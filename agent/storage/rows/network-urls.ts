@@ -203,6 +203,12 @@ export class NetworkUrls {
     this.#s.reported.run(JSON.stringify(ids));
   }
 
+  /** The queued ones of these URLs wait for a verdict again. */
+  askAgain(identities: readonly string[]): void {
+    for (const identity of identities) this.#s.askAgain.run(this.#idOf(identity));
+    this.#news.hasMore = true;
+  }
+
   /** About `max` URLs of this agent's hosts that have ended or are queued here. */
   fill(from: string | null, max: number) {
     const rows = this.#s.known.all(Number(from ?? 0), max);
@@ -281,6 +287,9 @@ function statements(db: Connection) {
     unreport: db.prepare<[number]>('DELETE FROM unreported WHERE id = ?'),
     reported: db.prepare<[string]>(
       'DELETE FROM unreported WHERE id IN (SELECT value FROM json_each(?))',
+    ),
+    askAgain: db.prepare<[number]>(
+      `UPDATE urls SET not_before = ${ASKING} WHERE id = ? AND state = 0 AND not_before < ${ASKING}`,
     ),
     known: db.prepare<[number, number], NamedRow & { state: number }>(
       `SELECT id, key, state FROM urls WHERE id > ?

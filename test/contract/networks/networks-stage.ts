@@ -6,7 +6,8 @@ import { after } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Entry, Frame, VerdictFrame } from '../../../agent/networks/pools.ts';
 import { NetworkFailure } from '../../../agent/networks/redis/network-failure.ts';
-import { openPools, type RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
+import { openPools } from '../../../agent/networks/redis/open-pools.ts';
+import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
 
 export function digest(name: string | number): string {
   return createHash('sha256').update(String(name)).digest().subarray(0, 16).toString('base64url');

@@ -330,32 +330,6 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal(pools.link.commands, before);
   });
 
-  test('of two centres only the one with the role changes anything', async () => {
-    const [pools, other] = [
-      await newPools(),
-      await connected({ url: server.url(), crawl: `crawl ${crawls}` }),
-    ];
-    const list = digests(2);
-    assert.equal((await pools.presence()).hasCentre, false);
-    const got = await Promise.all([pools.lead('a1.1', 60_000), other.lead('a2.1', 60_000)]);
-    assert.equal(got.filter(Boolean).length, 1);
-    const [token, wrong] = got[0] ? ['a1.1', 'a2.1'] : ['a2.1', 'a1.1'];
-    assert.equal((await pools.presence()).hasCentre, true);
-    assert.equal(await pools.claim(wrong!, entryOf('n', list)), null);
-    assert.equal(await pools.marksOf(list), '00');
-    assert.equal(await pools.claim(token!, entryOf('n', list)), '00');
-    assert.equal(await other.settle(wrong!, 'a1', verdictOf('n', 2), list), false);
-    assert.equal(await pools.marksOf(list), 'qq');
-    assert.deepEqual(await pools.verdicts('a1', '', 1), []);
-    // It renews its role, and the other cannot end it.
-    assert.equal(await pools.lead(token!, 60_000), true);
-    await other.resign(wrong!);
-    assert.equal(await other.lead(wrong!, 60_000), false);
-    await pools.resign(token!);
-    assert.equal((await pools.presence()).hasCentre, false);
-    assert.equal(await other.lead(wrong!, 60_000), true);
-  });
-
   test('the mark changes only from the one that is known, and a claim ends the rest', async () => {
     const pools = await newPools();
     const [first, second] = [digests(1), digests(2).slice(1)];
@@ -390,14 +364,6 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.equal(await pools.mark('work received 1', 'rest 2'), 'work received 1');
     await pools.received([gifts[1]!.id], 'work received 2');
     assert.equal(await pools.mark('work received 2', 'rest 3'), 'rest 3');
-  });
-
-  test('the role of a centre that fails ends by itself', async () => {
-    const pools = await newPools();
-    await pools.lead('a1.1', 5);
-    while ((await pools.presence()).hasCentre) await pools.link.call(['PING']);
-    assert.equal(await pools.claim('a1.1', entryOf('n', digests(1))), null);
-    assert.equal(await pools.lead('a2.1', 60_000), true);
   });
 
   test('every key has the tag of its crawl, and expires', async () => {

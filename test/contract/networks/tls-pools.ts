@@ -1,7 +1,7 @@
 // A process that opens the pools at the URL in its argument and prints whether a centre is there:
 // Node reads NODE_EXTRA_CA_CERTS only at its start.
 
-import { openPools } from '../../../agent/networks/redis/redis-pools.ts';
+import { openPools } from '../../../agent/networks/redis/open-pools.ts';
 
 const { pools, ready } = await openPools({
   crawl: 'c',

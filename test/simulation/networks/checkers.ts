@@ -25,6 +25,8 @@ export class Checkers {
   readonly #lastVisits = new Map<string, Visit[]>();
   readonly #fetchedBy = new Map<string, Set<string>>();
   readonly #excused = new Set<string>();
+  /** Pages that other networks had fetched when a network returned, by network. */
+  readonly #before = new Map<string, Set<string>>();
   /** Windows after servers lost leases. */
   readonly leasesLost: Window[] = [];
   /** Without faults nothing is excused. */
@@ -63,7 +65,16 @@ export class Checkers {
     return visit;
   }
 
+  /** A network that had stopped starts: it must not request what the others have fetched. */
+  returned(network: string): void {
+    const fetched = [...this.#fetchedBy].filter(([, by]) => !by.has(network));
+    this.#before.set(network, new Set(fetched.map(([page]) => page)));
+  }
+
   fetched(network: string, page: string): void {
+    if (this.#before.get(network)?.has(page)) {
+      this.fail(`${page}: ${network} fetched it after its return, and had not to`);
+    }
     const networks = this.#fetchedBy.get(page) ?? new Set();
     networks.add(network);
     this.#fetchedBy.set(page, networks);

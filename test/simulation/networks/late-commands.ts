@@ -123,6 +123,7 @@ class Stage {
       ...this.#parts(agent),
       store: {
         ...{ unreported: () => [], reported: () => {}, isIdle: () => true },
+        askAgain: () => {},
         fill: () => ({ finished: [], queued: [], next: null }),
       },
       isWanted: () => false,

@@ -94,6 +94,7 @@ export class ModelAgent {
         unreported: (max) => this.#unreported(max),
         reported: (reports) => this.#reported(reports),
         fill: (from, max) => this.#fill(from, max),
+        askAgain: (pages) => this.askAgain(pages),
         isWanted: (page) => this.isWanted(page),
         spareHosts: () => this.#spareHosts(),
         give: (host, other, max) => this.give(host, other, max),
@@ -315,6 +316,14 @@ export class ModelAgent {
       row.unreported = null;
       row.wasReported = true;
     }
+  }
+
+  askAgain(pages: readonly string[]): void {
+    for (const page of pages) {
+      const row = this.#p.network.rows.get(page)!;
+      if (row.state === 'queued' && this.isWanted(page) !== null) row.state = 'waiting';
+    }
+    this.client.storeChanged();
   }
 
   #fill(from: string | null, max: number): Filling {

@@ -85,6 +85,7 @@ export class ModelNetwork {
     if (this.#running().length === 0) this.upSinceMs = time.nowMs;
     this.agents.set(id, agent);
     if (!this.view.includes(id)) this.view = [...this.view, id].sort();
+    for (const each of this.view) if (!this.agents.get(each)?.isRunning) this.#suspectLater(each);
     this.#viewChanged();
   }
 
@@ -100,8 +101,13 @@ export class ModelNetwork {
       const isLost = !withVerdicts && this.#o.random.chance(0.5);
       if (isLost && (row.state === 'queued' || row.state === 'elsewhere')) row.state = 'waiting';
     }
+    this.#suspectLater(id);
+  }
+
+  /** If no agent is left to see it, one that starts later does. */
+  #suspectLater(id: string): void {
     this.#o.time.after(SUSPECT_MS, () => {
-      if (this.agents.get(id)?.isRunning) return;
+      if (this.agents.get(id)?.isRunning || this.#running().length === 0) return;
       this.view = this.view.filter((each) => each !== id);
       this.#viewChanged();
     });

@@ -94,6 +94,12 @@ const REMOVALS = {
       (was, pools) => (digests) => (pools.presence().hasCentre ? was(digests) : null),
     ),
   ],
+  /** Rule 6: the claims of a network that is away stay, although others take the URLs. */
+  lapsed: () => [operation('lapse', (was) => () => was([]))],
+  /** Rule 6: a network that returns does not look at its claims before its first visits. */
+  'looked-first': () => [replace(Reporter.prototype, 'hasLooked', () => () => true)],
+  /** Rule 6: URLs whose claims have lapsed are not asked about again. */
+  'asked-again': () => [replace(ModelAgent.prototype, 'askAgain', () => () => {})],
   /** Rule 7: settled pages are not told. */
   finished: () => [operation('finish', (_, pools) => (digests) => pools.release(digests))],
   /** Rule 7: URLs that are given up stay claimed. */

@@ -9,7 +9,10 @@ import { randomWeb } from './random-web.ts';
 import { connect, Server } from './redis-link.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-export const NETWORK_KINDS = ['none', 'agents', 'centres', 'servers', 'links', 'mixed'] as const;
+export const NETWORK_KINDS = [
+  ...(['none', 'agents', 'centres', 'servers', 'links', 'mixed'] as const),
+  'stops',
+] as const;
 export type NetworkKind = (typeof NETWORK_KINDS)[number];
 
 export interface NetworkRun {
@@ -42,6 +45,8 @@ class Swarm {
   readonly #networks: ModelNetwork[];
   readonly #cut = new Set<string>();
   #excusedUntilMs = -Infinity;
+  /** The only network that stops, with the kind `stops`. */
+  #stopped: ModelNetwork | null = null;
 
   constructor(seed: number, kind: NetworkKind) {
     this.#kind = kind;
@@ -106,7 +111,7 @@ class Swarm {
 
   /** A network that can be seen holds the others up while it works. */
   #ended(network: ModelNetwork): void {
-    if (this.#kind !== 'none' && this.#kind !== 'agents' && this.#kind !== 'centres') return;
+    if (!['none', 'agents', 'centres', 'stops'].includes(this.#kind)) return;
     for (const other of this.#networks) {
       const isSeen = this.#time.nowMs - other.upSinceMs > 2 * LEASE_MS;
       if (other === network || other.isOver || !other.works || !isSeen) continue;
@@ -126,7 +131,22 @@ class Swarm {
     const kind = this.#kind === 'mixed' ? this.#random.pick(single) : this.#kind;
     if (kind === 'servers') this.#serverFault();
     else if (kind === 'links') this.#linkFault();
+    else if (kind === 'stops') this.#stopFault();
     else this.#agentFault(kind === 'centres');
+  }
+
+  /** All agents of a network end, and start after less or more than a lease. */
+  #stopFault(): void {
+    this.#stopped ??= this.#random.pick(this.#networks);
+    const network = this.#stopped;
+    const running = [...network.agents.values()].filter(({ isRunning }) => isRunning);
+    if (running.length === 0) return;
+    this.#excuse(0);
+    for (const { id } of running) network.crash(id, this.#random.chance(0.8));
+    this.#time.after(this.#random.between(100, 4 * LEASE_MS), () => {
+      if (this.#kind === 'stops') this.#checkers.returned(network.name);
+      for (const { id } of running) network.start(id);
+    });
   }
 
   /** URLs that are in open batches between now and some time after the fault. */

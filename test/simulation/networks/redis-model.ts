@@ -39,6 +39,7 @@ interface NetworkData {
   doubted: Set<string>;
   isFilled: boolean;
   filledBy: Set<string>;
+  lapses: number;
 }
 
 interface ServerData {
@@ -57,6 +58,7 @@ function emptyNetwork(): NetworkData {
       doubted: new Set(),
       isFilled: false,
       filledBy: new Set(),
+      lapses: 0,
     },
   };
 }
@@ -95,6 +97,10 @@ export class RedisModel {
 
   isCentre(data: NetworkData, token: string): boolean {
     return data.centre?.token === token && data.centre.until > this.#nowMs();
+  }
+
+  hasCentre({ centre }: NetworkData): boolean {
+    return centre !== null && centre.until > this.#nowMs();
   }
 
   isAtRest({ mark }: NetworkData): boolean {
@@ -183,6 +189,13 @@ export class RedisModel {
       hold: (digests: readonly Digest[]) => {
         for (const digest of digests) if (!own().finished.has(digest)) own().claimed.add(digest);
       },
+      lapse: (digests: readonly Digest[]) => {
+        if (this.hasCentre(own())) return false;
+        for (const digest of digests) own().claimed.delete(digest);
+        if (digests.length > 0) own().lapses++;
+        return true;
+      },
+      lapses: () => (this.hasCentre(own()) ? own().lapses : null),
       doubt: (identities: readonly string[]) => {
         for (const identity of identities) own().doubted.add(identity);
       },
@@ -211,8 +224,7 @@ export class RedisModel {
       },
       lead: (token: string, leaseMs: number) => {
         const data = own();
-        const hasCentre = data.centre !== null && data.centre.until > this.#nowMs();
-        if (hasCentre && !this.isCentre(data, token)) return false;
+        if (this.hasCentre(data) && !this.isCentre(data, token)) return false;
         data.centre = { token, until: this.#nowMs() + leaseMs };
         return true;
       },
@@ -220,8 +232,7 @@ export class RedisModel {
         if (own().centre?.token === token) own().centre = null;
       },
       presence: () => {
-        const { centre, mark } = own();
-        return { hasCentre: (centre?.until ?? -Infinity) > this.#nowMs(), mark };
+        return { hasCentre: this.hasCentre(own()), mark: own().mark };
       },
       mark: (before: string, after: string) => {
         const data = own();

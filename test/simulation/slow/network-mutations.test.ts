@@ -20,6 +20,7 @@ const kinds = {
   ...{ resent: 'links', overlaps: 'agents' },
   'reports-taken-over': 'agents',
   ...{ 'end-together': 'centres', 'waiting-taken-over': 'centres' },
+  ...{ lapsed: 'stops', 'looked-first': 'stops', 'asked-again': 'stops' },
   ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;

@@ -24,7 +24,7 @@ function peerWith(frames: OpenFrames, pools: Pools): Peer {
  * The verdict of network a on two URLs, while network b, without centre, has `marks`; its pools can
  * be read from `readableMs` on.
  */
-async function verdictWith(marks: string | null, readableMs = 0) {
+async function verdictWith(marks: string | null, readableMs = 0, lapse = async () => true) {
   const frames = new OpenFrames(['b']);
   const base = { number: 'a/1', flag: 1 as const, origin: 'a-1', relay: 'a', sender: 'a-1.1' };
   frames.add({ ...base, network: 'a', digests: ['x', 'y'] }, '00', { mono: 0, wall: 0 });
@@ -32,7 +32,7 @@ async function verdictWith(marks: string | null, readableMs = 0) {
   let mono = 0;
   const marksOf = async () => (mono < readableMs ? null : marks);
   const presence = async () => ({ hasCentre: false, mark: '' });
-  const pools = { ask: async () => {}, presence, marksOf };
+  const pools = { ask: async () => {}, presence, marksOf, lapse };
   const peer = peerWith(frames, pools as unknown as Pools);
   for (; !frames.isDecided(open!) && mono < 10_000; mono += 100) {
     peer.pump({ mono, wall: mono });
@@ -47,9 +47,16 @@ it('peer: a claim counts until its network has had no centre for leaseMs', async
   assert.ok(mono < settings.leaseMs);
 });
 
-it('peer: a claim that lapsed makes the verdict partial, because its network may return', async () => {
-  const { owners, isPartial } = await verdictWith('0q', settings.leaseMs);
-  assert.deepEqual([owners, isPartial], [['', ''], true]);
+it('peer: a claim that lapsed is removed, and makes the verdict partial', async () => {
+  const removed: unknown[] = [];
+  const lapse = async (...given: unknown[]) => removed.push(...given) > 0;
+  const { owners, isPartial } = await verdictWith('0q', settings.leaseMs, lapse);
+  assert.deepEqual([owners, isPartial, removed], [['', ''], true, [['y']]]);
+});
+
+it('peer: no claim lapses if the network has a centre again', async () => {
+  const { owners, isPartial } = await verdictWith('0q', settings.leaseMs, async () => false);
+  assert.deepEqual([owners, isPartial], [['', 'b'], false]);
 });
 
 it('peer: what a network has finished counts also after that', async () => {

@@ -26,6 +26,7 @@ function reporterWith(
     store: {
       unreported: () => [],
       reported: () => {},
+      askAgain: () => {},
       fill: () => ({ finished: [], queued: [], next: null }),
       isIdle,
     },
@@ -39,6 +40,7 @@ test('a report that the store does not have is sent again if Redis does not answ
   const pools = {
     filledBy: async () => null,
     doubted: async () => [],
+    lapses: async () => 0,
     release: async (digests: readonly Digest[]) => {
       if (isDown) throw new Error('refused');
       released.push(...digests);
@@ -67,6 +69,7 @@ test('reports share a command for three seconds, or for a fifth of one without o
   const pools = {
     filledBy: async () => null,
     doubted: async () => [],
+    lapses: async () => 0,
     finish: async (digests: readonly Digest[]) => void sent.push([mono, digests.length]),
   } as unknown as Pools;
   const reporter = reporterWith(pools, 10, () => isIdle);
@@ -90,6 +93,7 @@ test('a hurry lasts for one turn: an agent that was about to end may go on', asy
   const pools = {
     filledBy: async () => null,
     doubted: async () => [],
+    lapses: async () => 0,
     finish: async () => void sent.push(mono),
   } as unknown as Pools;
   const reporter = reporterWith(pools, 10, () => false);
@@ -109,6 +113,7 @@ test("a release is not sent if the URL is wanted again, or its host is another a
   const pools = {
     filledBy: async () => null,
     doubted: async () => [],
+    lapses: async () => 0,
     release: async (digests: readonly Digest[]) => void released.push(...digests),
   } as unknown as Pools;
   const wanted = new Map<string, boolean | null>([

@@ -44,6 +44,23 @@ describe('a queued URL of a shared crawl', () => {
     assert.deepEqual(networks.more(9), []);
   });
 
+  it('whose claim has lapsed waits for a verdict again', () => {
+    const { store, networks, number, view } = stage({ urls: [URL, `${URL}1`] });
+    store.decide(URL, { kind: 'new' });
+    store.decide(`${URL}1`, { kind: 'elsewhere', network: 'paris', isFinal: false });
+    networks.takeNews();
+    networks.askAgain([URL, `${URL}1`, FIRST.identity, 'http://other.test/']);
+    assert.equal(store.nextUrl(number, 9e13), null);
+    assert.deepEqual(networks.more(9), [URL]);
+    assert.equal(networks.takeNews().hasMore, true);
+    assert.deepEqual(
+      view('frontier').map((row) => (row as { state: string }).state),
+      ['asking', 'elsewhere'],
+    );
+    assert.equal(store.decide(URL, { kind: 'new' }), true);
+    assert.equal(store.nextUrl(number, 0)?.url, URL);
+  });
+
   it('that is given counts as claimed elsewhere, with what is known of it', () => {
     const { store, networks, view } = stage({ urls: [URL, `${URL}1`, `${URL}2`] });
     store.enqueue(HOST, { url: `${URL}3`, depth: 2, referrer: URL, sitemap: true }, null);
