@@ -161,9 +161,9 @@ export function Directives({ view, refresh }) {
           <button type="button" disabled=${agent === '' || isDrained} onClick=${give(`Drain of ${agent}`, { kind: 'drain', agent })}>Drain</button>
           <button type="button" disabled=${agent === ''} onClick=${give(`Return of ${agent}`, { kind: 'undrain', agent })}>Undrain</button>
         </div>
-        <label>Capacity or threads <input type="number" min="1" max="4096" value=${form.number} onInput=${set('number')} /></label>
+        <label>Capacity or threads <input type="number" min="0" step="any" max="4096" value=${form.number} onInput=${set('number')} /></label>
         <div class="row">
-          <button type="button" disabled=${agent === '' || number < 1} onClick=${give(`Capacity of ${agent}`, { kind: 'capacity', agent, value: number })}>Set the capacity</button>
+          <button type="button" disabled=${agent === '' || !(number > 0)} onClick=${give(`Capacity of ${agent}`, { kind: 'capacity', agent, value: number })}>Set the capacity</button>
           <button type="button" disabled=${agent === '' || number < 1} onClick=${give(`Threads of ${agent}`, { kind: 'threads', agent, value: number })}>Set the threads</button>
         </div>
       </form>

@@ -111,16 +111,15 @@ function HostReport({ host }) {
 }
 
 const EXAMPLES = {
-  'Answers by status': 'SELECT status, error, count(*) FROM pages GROUP BY 1, 2 ORDER BY 3 DESC',
-  'Skipped by reason': 'SELECT reason, count(*) AS urls FROM skipped GROUP BY 1 ORDER BY 2 DESC',
-  'Failed pages': 'SELECT url, error, attempts FROM pages WHERE status IS NULL LIMIT 100',
-  'Slowest hosts':
-    'SELECT host, round(avg(duration_ms)) AS ms, count(*) AS pages FROM pages GROUP BY 1 ORDER BY 2 DESC LIMIT 50',
+  'By status': 'SELECT status, error, count(*) FROM pages GROUP BY 1, 2 ORDER BY 3 DESC',
+  'Skipped': 'SELECT reason, count(*) FROM skipped GROUP BY 1 ORDER BY 2 DESC',
+  'Failed': 'SELECT url, error, attempts FROM pages WHERE status IS NULL LIMIT 100',
 };
 
 export function Sql({ filters, setFilters }) {
   const [text, setText] = useState(filters.sql ?? Object.values(EXAMPLES)[0]);
   const [{ rows, columns: names, problems, error, isRunning, tookMs }, set] = useState({});
+  useEffect(() => void (filters.sql && setText(filters.sql)), [filters.sql]);
   const run = async (event) => {
     event.preventDefault();
     setFilters({ sql: text });
@@ -147,13 +146,13 @@ export function Sql({ filters, setFilters }) {
       <div class="row">
         <button type="submit" class="main" disabled=${isRunning}>${isRunning ? 'Running…' : 'Run'}</button>
         <label>Examples <select onChange=${(e) => e.target.value && setText(EXAMPLES[e.target.value])}>
-          <option value="">choose one</option>${Object.keys(EXAMPLES).map((name) => html`<option>${name}</option>`)}
+          <option value="">choose</option>${Object.keys(EXAMPLES).map((name) => html`<option>${name}</option>`)}
         </select></label>
       </div>
     </form>
     <${Failure} error=${error} />
     <${Unread} problems=${problems} />
-    ${rows && html`<p class="quiet" role="status">${count(rows.length)} rows in ${duration(tookMs)}</p>
-      <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, 2000)} keyOf=${(row) => rows.indexOf(row)} empty="No rows." />`}
+    ${rows && html`<p class="quiet" role="status">${count(rows.length)} row${rows.length === 1 ? '' : 's'} in ${duration(tookMs)}</p>
+      <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, 2000)} keyOf=${(row) => rows.indexOf(row)} empty="None." />`}
   </section>`;
 }

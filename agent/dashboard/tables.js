@@ -124,10 +124,12 @@ export function useRows(path, query) {
     running.current = control;
     try {
       const page = await get(path, { ...query, after }, control.signal);
-      set((was) => ({
-        ...{ key, next: page.next, error: null, problems: page.problems, isLoading: false },
-        rows: after && was.key === key ? [...was.rows, ...page.rows] : page.rows,
-      }));
+      set((was) => {
+        // A row that has moved in the order since an earlier page is in both.
+        const rows = after && was.key === key ? [...was.rows, ...page.rows] : page.rows;
+        const unique = new Map(rows.map((row) => [row.url ?? row.host, row]));
+        return { ...page, key, isLoading: false, rows: [...unique.values()] };
+      });
     } catch (error) {
       if (error.name !== 'AbortError') set((was) => ({ ...was, error, isLoading: false }));
     }

@@ -86,6 +86,28 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     }
   });
 
+  test('SQL shows columns in order and exact integers, and Back restores the query', async () => {
+    const { page, faults } = await opened('sql');
+    const text = page.getByRole('textbox');
+    const first = 'SELECT 9007199254740993 AS z, 1 AS "10", 2 AS "2"';
+    for (const [sql, column] of [
+      [first, 'z'],
+      ['SELECT 1 AS one', 'one'],
+    ] as const) {
+      await text.fill(sql);
+      await page.getByRole('button', { name: 'Run' }).click();
+      await page.getByRole('status').filter({ hasText: '1 row in' }).waitFor();
+      await page.getByRole('columnheader', { name: column, exact: true }).waitFor();
+      if (sql !== first) continue;
+      const cells = await page.locator('main th, main td').allTextContents();
+      assert.deepEqual(cells, ['z', '10', '2', '9007199254740993', '1', '2']);
+    }
+    await page.goBack();
+    await page.waitForFunction(`document.querySelector('textarea').value === '${first}'`);
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
   /** Waits until a4 has rejoined with this capacity, and the dashboard knows it. */
   const capacityOfA4 = (capacity: number) =>
     untilAsked(`a4 with capacity ${capacity}`, async () => {

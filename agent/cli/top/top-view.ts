@@ -113,14 +113,19 @@ function footOf(frame: TopFrame, { choice, notice, caption }: Shown): Line {
   if (filter === '') return { text: caption.keys, style: 'dim' };
   const host = hostIn(frame, choice);
   const owner = host === null ? '' : `; ${frame.ownerOf(host) ?? 'no agent'} owns ${host}`;
-  return { text: `filter: ${filter}${printable(owner)}; Esc shows all` };
+  const isAgent = idsOf(frame).some((id) => contains(id, choice.filter));
+  const found = host === null && !isAgent ? '; no agent has it in its name' : owner;
+  return { text: `filter: ${filter}${printable(found)}; Esc shows all` };
 }
 
 /** The host that the filter names; null if it is a part of an agent's identifier or no host. */
-function hostIn({ cluster }: TopFrame, { filter }: TopChoice): string | null {
-  const ids = [...cluster.agents.map(({ id }) => id), ...cluster.unreachable];
-  if (ids.some((id) => contains(id, filter)) || !/[.:]/.test(filter)) return null;
+function hostIn(frame: TopFrame, { filter }: TopChoice): string | null {
+  if (idsOf(frame).some((id) => contains(id, filter)) || !/[.:]/.test(filter)) return null;
   return hostOf(filter);
+}
+
+function idsOf({ cluster }: TopFrame): string[] {
+  return [...cluster.agents.map(({ id }) => id), ...cluster.unreachable];
 }
 
 function contains(text: string, filter: string): boolean {

@@ -138,6 +138,8 @@ test('top: a filter keeps the agents, problems and events with its text', () => 
   const ofA3 = drawn({}, { filter: 'a3' }).join('\n');
   assert.match(ofA3, /^a3 {5}no answer$[\s\S]*^problems {2}1$[\s\S]*took over 4 hosts of a3/m);
   assert.match(drawn({}, { filter: 'x', isTyping: true }).at(-1)!, /^filter: x▏/);
+  const ofNone = drawn({}, { filter: 'x9' }).at(-1);
+  assert.equal(ofNone, 'filter: x9; no agent has it in its name; Esc shows all');
 });
 
 test('top: a filter that names a host shows its owner', () => {
