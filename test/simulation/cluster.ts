@@ -13,7 +13,6 @@ import type { Outcome } from '../../agent/core/protocol/outcome.ts';
 import type { CoreSettings } from '../../agent/core/protocol/settings.ts';
 import { MinHeap } from '../../agent/frontier/schedule/min-heap.ts';
 import { decodeFrame, encodeEnvelope } from '../../agent/messaging/codec.ts';
-import { openInMemory } from '../../agent/storage/file/database.ts';
 import type { UrlScope } from '../../agent/url/request-scope.ts';
 import { findCollision } from '../../assignment/collision.ts';
 import { Ring } from '../../assignment/ring.ts';
@@ -25,7 +24,7 @@ import { listsOf } from './kademlia-plan.ts';
 import { CALM, Network } from './network.ts';
 import { EVEN_PAGES, type OddPages } from './odd-pages.ts';
 import { Places } from './places.ts';
-import { HEARTBEAT_MS, processOf, THREADS } from './process.ts';
+import { HEARTBEAT_MS, newDisk, processOf, THREADS } from './process.ts';
 import { Random } from './random.ts';
 import type { RobotsLeads } from './robots-web.ts';
 import { type Disk, justStarted, type OpenRequest, type Running, type Visit } from './running.ts';
@@ -120,7 +119,7 @@ export class Cluster {
 
   /** Starts a process on the agent's disk, or on a new one if it has none. `completedBy`: rule 14. */
   start(id: AgentId, completedBy?: readonly AgentId[]): void {
-    const disk = this.disks.get(id) ?? { db: openInMemory(), image: null, watched: false };
+    const disk = this.disks.get(id) ?? newDisk();
     this.disks.set(id, disk);
     const parts = processOf(disk, this.#settings(id, completedBy), {
       hostDelayMs: this.delayMs,
