@@ -7,6 +7,14 @@ import { type NetworkKind, runNetworks } from '../networks/network-swarm.ts';
 
 const SEEDS_MAX = 150;
 
+/** A seed that shows the rule, if it is not one of the first. A change of the core shifts it. */
+const SEEDS: Partial<Readonly<Record<NetworkRule, number>>> = {
+  'waiting-taken-over': 128,
+  'claims-restored': 46,
+  'reports-taken-over': 20,
+  filled: 11,
+};
+
 /** The kind of fault in which the rule is missed. */
 const kinds = {
   ...{ claims: 'none', asks: 'none', 'tie-rule': 'none', conceded: 'none', finished: 'none' },
@@ -35,7 +43,8 @@ describe('several networks', () => {
     it(`the checkers notice the absence of ${rule}`, async () => {
       const restore = withoutRule(rule);
       try {
-        for (let seed = 1; seed <= SEEDS_MAX; seed++) {
+        const first = SEEDS[rule] ?? 1;
+        for (let seed = first; seed < first + SEEDS_MAX; seed++) {
           const { violations } = await runNetworks(seed, kind);
           if (violations.length > 0) return;
         }
