@@ -49,7 +49,7 @@ export interface ControlParts {
     Whereabouts,
     'isPartial' | 'fingerprintHash' | 'me' | 'members' | 'contacts' | 'ownerCard'
   >;
-  readonly status: () => Pick<CoreSnapshot, 'members'>;
+  readonly status: () => Pick<CoreSnapshot, 'capacity' | 'members'>;
   /** Directives in force. */
   readonly directives: () => readonly DirectiveInForce[];
   readonly leave: () => void;
@@ -154,10 +154,11 @@ export class ControlRoom {
    * leave may leave, too: its hosts stay in its state file, as they do when all stop.
    */
   #isLastOwner(leaving: readonly string[]): boolean {
-    const stay = this.#p.status().members.filter((one) => {
-      return !one.leaving && !leaving.includes(one.id);
-    });
-    return stay.length > 0 && stay.every(({ capacity }) => capacity === 0);
+    const { capacity: own, members } = this.#p.status();
+    const stay = members.filter(
+      ({ id, leaving: isLeaving }) => !isLeaving && !leaving.includes(id),
+    );
+    return own > 0 && stay.length > 0 && stay.every(({ capacity }) => capacity === 0);
   }
 
   /** Executes the command at the agents that the tool names, and returns the agents they know. */

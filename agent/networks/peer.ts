@@ -147,7 +147,8 @@ export class Peer {
     if (marks !== null) this.#hasBegun = true;
     const since = this.#absentSinceMs;
     const isDead = since !== null && now.mono - since >= this.#p.settings.leaseMs;
-    const lapsed = digests.filter((_, i) => marks?.[i] === 'q');
+    // Pools that were lost do not name the claims.
+    const lapsed = digests.filter((_, i) => marks === null || marks[i] === 'q');
     if (isDead && !(await this.#pools.lapse(lapsed))) {
       this.#absentSinceMs = null;
       return;

@@ -3,7 +3,7 @@
 // that is restored must not overtake the report that ends it. The store keeps what Redis has not
 // confirmed.
 
-import type { Instant } from '../../failure-detector/instant.ts';
+import { elapsedMs, type Instant } from '../../failure-detector/instant.ts';
 import { digestOf } from './digests.ts';
 import { Loop } from './loop.ts';
 import type { NetworkParts } from './network-settings.ts';
@@ -47,7 +47,7 @@ const LINGER_MS = 3000;
 const LINGER_IDLE_MS = 200;
 /** Reports of one command, so that no turn is long: Redis would get more in several anyway. */
 const COMMAND_MAX = 1000;
-/** The first look at the claims waits for the centre of this network. */
+/** A look at the claims waits for the centre of this network, and looks for it this often. */
 const LOOK_MS = 100;
 /** Reports in memory, in batches. The store has the others. */
 const BATCHES_MAX = 4;
@@ -67,6 +67,8 @@ export class Reporter {
   #fillFrom: string | null | undefined = undefined;
   /** Up to which lapse the claims were looked at; null: not yet. */
   #lookedAt: number | null = null;
+  /** When the lapses were last read while this network had a centre. */
+  #readFrom: Instant | null = null;
   /** The look that is running, with the place where it goes on; null: none is. */
   #look: { readonly lapses: number; from: string | null } | null = null;
   /** Filled by a look, emptied by `pump`: URLs without claim. */
@@ -132,12 +134,13 @@ export class Reporter {
   }
 
   /**
-   * The URLs that are queued here had their claims since this process has been running, or the Redis
-   * is away and they are not awaited.
+   * The URLs that are queued here have their claims: no lapse is possible for `leaseMs` after this
+   * network had a centre. Or the Redis is away, and is not awaited.
    */
   hasLooked(now: Instant): boolean {
-    if (this.#lookedAt !== null) return this.#lapsed.length === 0;
-    const { onTimeout, timeoutMs } = this.#p.settings;
+    const { onTimeout, timeoutMs, leaseMs } = this.#p.settings;
+    const isRead = this.#readFrom !== null && elapsedMs(this.#readFrom, now) < leaseMs;
+    if (isRead && this.#look === null && this.#lapsed.length === 0) return true;
     return onTimeout === 'proceed' && this.#loop.troubleMs(now) >= timeoutMs;
   }
 
@@ -192,8 +195,7 @@ export class Reporter {
       throw error;
     }
     if (this.#look !== null || this.#fillFrom !== undefined || this.#isDue(now)) return 0;
-    if (this.#lookedAt === null) return LOOK_MS;
-    return Math.min(LINGER_MS, this.#p.settings.leaseMs / 6);
+    return Math.min(LINGER_MS, Math.max(LOOK_MS, this.#checkAtMs - now.mono));
   }
 
   async #check(now: Instant): Promise<void> {
@@ -208,22 +210,20 @@ export class Reporter {
       this.#own.lapses(),
     ]);
     this.#doubted = doubted;
+    if (lapses !== null) this.#readFrom = now;
     if (lapses !== null && lapses !== this.#lookedAt) this.#look ??= { lapses, from: null };
-    if (lapses !== null || this.#lookedAt !== null) {
-      this.#checkAtMs = now.mono + this.#p.settings.leaseMs / 6;
-    }
+    this.#checkAtMs = now.mono + (lapses === null ? LOOK_MS : this.#p.settings.leaseMs / 6);
     if (filledBy !== null && !filledBy.includes(this.#p.agent)) this.#fillFrom ??= null;
   }
 
-  /** Looks at some claims of queued URLs. Without lapse, and in pools that were lost, all count. */
+  /** Looks at some claims of queued URLs. Pools that were lost after a lapse have none of them. */
   async #lookAt(look: { readonly lapses: number; from: string | null }): Promise<void> {
     if (look.lapses > 0) {
       const { queued, next } = this.#p.store.fill(look.from, this.#commandMax);
       const digests = queued.map((identity) => digestOf(identity, this.#p.sha256));
       const marks = digests.length > 0 ? await this.#own.marksOf(digests) : '';
-      const isFree = (_: string, i: number) => marks?.[i] === '0';
-      this.#lapsed.push(...queued.filter(isFree));
-      look.from = marks === null ? null : next;
+      this.#lapsed.push(...queued.filter((_, i) => marks === null || marks[i] === '0'));
+      look.from = next;
       if (look.from !== null) return;
     }
     this.#lookedAt = look.lapses;

@@ -161,6 +161,8 @@ function networkText(wait: NetworkWait, { networks }: UrlReport): string {
       return `for the verdict of ${others} since ${dateText(wait.sinceMs)}`;
     case 'claims':
       return `for ${others}: its URLs are left to them, and not finished there`;
+    case 'look':
+      return 'until its network has a centre, and its agent has looked for claims that lapsed';
     default:
       // The answer may be of an agent with a later version.
       wait satisfies never;

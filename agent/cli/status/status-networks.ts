@@ -96,7 +96,9 @@ const MEANWHILE = {
       'grants wait for two leases, then are visited without',
   },
   wait: {
-    own: 'URLs wait for their verdict, and hosts for the leases that it grants; others are fetched',
+    own:
+      'URLs wait for their verdict, and hosts for the leases that it grants; after dedup.leaseMs ' +
+      'no host is visited',
     other: 'URLs wait for its verdict, and hosts for the leases that it grants; others are fetched',
   },
 } as const;

@@ -65,6 +65,8 @@ export type NetworkWait = { readonly failures: readonly string[] } & (
   | { readonly kind: 'verdicts'; readonly sinceMs: number }
   /** Other networks have claimed its URLs, and not finished them. */
   | { readonly kind: 'claims' }
+  /** This agent has not looked whether claims of its network have lapsed. */
+  | { readonly kind: 'look' }
 );
 
 /** For `status`. The counts are since the start of the agent. */

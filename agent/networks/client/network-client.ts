@@ -141,6 +141,11 @@ export class NetworkClient {
     );
   }
 
+  /** Hosts may be visited: the URLs that are queued here have their claims. */
+  hasLooked(now: Instant): boolean {
+    return this.#reporter.hasLooked(now);
+  }
+
   /** For `explain`. */
   leaseWaitOf(host: string, now: Instant) {
     return this.#leases.waitOf(host, now);

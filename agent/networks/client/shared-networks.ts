@@ -203,9 +203,14 @@ export class SharedNetworks implements Networks {
 
   waitOf(host: Host, now: Instant): NetworkWait {
     const lease = this.#client.leaseWaitOf(host, now);
+    const isLooking = lease?.kind === 'lease' && !this.#client.hasLooked(now);
     const failures = this.failures(now)
-      .filter(({ network }) => lease === null || (lease.kind === 'lease' && lease.home === network))
+      .filter(({ network }) => {
+        if (isLooking) return network === this.network;
+        return lease === null || (lease.kind === 'lease' && lease.home === network);
+      })
       .map(({ message }) => message);
+    if (isLooking) return { kind: 'look', failures };
     if (lease) return { ...lease, failures };
     const sinceMs = this.#client.askingSince((url) => this.#p.hostOf(url) === host);
     return sinceMs === null

@@ -36,7 +36,7 @@ export class GoneAgents {
    * @returns those that have left before the others, and of each kind the newest first
    */
   look(present: readonly string[], now: number): GoneAgent[] {
-    for (const { n, at, kind, agent } of this.#events.all(this.#after)) {
+    for (const { n, at, kind, agent } of this.#events.iterate(this.#after)) {
       this.#after = n;
       if (agent === null) continue;
       this.#last.delete(agent);
@@ -48,7 +48,8 @@ export class GoneAgents {
     const isLeave = (one: (typeof gone)[number]) => one[1].kind === 'leave';
     const listed = [...gone.filter(isLeave), ...gone.filter((one) => !isLeave(one))];
     return listed.slice(0, REPORTED_MAX).map(([id, { at, kind }]) => {
-      return { id, kind, ageMs: Math.max(0, Math.round(now - at)) };
+      // A time in the future is of a clock that was wrong: the event is not the newest.
+      return { id, kind, ageMs: Math.abs(Math.round(now - at)) };
     });
   }
 }

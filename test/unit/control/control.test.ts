@@ -15,7 +15,7 @@ const memberOf = (id: string, capacity = 1, leaving = false) => ({
   leaving,
 });
 
-function roomOf(isPartial: boolean, members = [memberOf('m')]) {
+function roomOf(isPartial: boolean, members = [memberOf('m')], capacity = 1) {
   const sent: { to: string; message: Message; isBrief: boolean }[] = [];
   const did: string[] = [];
   const timers: (() => void)[] = [];
@@ -28,7 +28,7 @@ function roomOf(isPartial: boolean, members = [memberOf('m')]) {
       members: () => [cardOf('m')],
       contacts: () => [cardOf('k')],
     },
-    status: () => ({ members }),
+    status: () => ({ capacity, members }),
     directives: () => [],
     stop: () => did.push('stop'),
     leave: () => did.push('leave'),
@@ -80,10 +80,10 @@ describe('a command of an agent outside the view', () => {
 });
 
 it('an agent does not leave while only agents stay that take no hosts', () => {
-  const told = (members: ReturnType<typeof memberOf>[], ...ids: string[]) => {
-    const { room, did } = roomOf(false, members);
+  const told = (members: ReturnType<typeof memberOf>[], capacity = 1) => {
+    const { room, did } = roomOf(false, members, capacity);
     const answers: ControlAnswer[] = [];
-    room.onCommand({ verb: 'leave', args: ['me', ...ids], crawl: 'c' }, (answer) => {
+    room.onCommand({ verb: 'leave', args: ['me'], crawl: 'c' }, (answer) => {
       answers.push(answer);
     });
     const { me } = answers[0]!.result as { me: string };
@@ -94,6 +94,8 @@ it('an agent does not leave while only agents stay that take no hosts', () => {
   const refused = /^is the only agent that takes hosts; undrain another one, or stop all/;
   assert.match(told([memberOf('a', 0), memberOf('b', 0)]), refused);
   assert.match(told([memberOf('a', 0), memberOf('b', 1, true)]), refused);
+  // This agent takes none.
+  assert.equal(told([memberOf('a', 0)], 0), 'applied');
   // No agent stays.
   assert.equal(told([]), 'applied');
   assert.equal(told([memberOf('b', 1, true)]), 'applied');

@@ -64,9 +64,11 @@ it('peer: what a network has finished counts also after that', async () => {
   assert.deepEqual([owners, finals, isPartial], [['', 'b'], '01', false]);
 });
 
-it('peer: without pools the verdict waits for leaseMs, and is partial', async () => {
-  const { owners, isPartial, mono } = await verdictWith(null);
-  assert.deepEqual([owners, isPartial], [['', ''], true]);
+it('peer: without pools the verdict waits for leaseMs, and is partial; the lapse is counted', async () => {
+  const removed: unknown[] = [];
+  const lapse = async (...given: unknown[]) => removed.push(...given) > 0;
+  const { owners, isPartial, mono } = await verdictWith(null, 0, lapse);
+  assert.deepEqual([owners, isPartial, removed], [['', ''], true, [['x', 'y']]]);
   assert.ok(mono > settings.leaseMs);
 });
 

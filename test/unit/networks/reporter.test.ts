@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { digestOf } from '../../../agent/networks/digests.ts';
 import type { Digest, Pools } from '../../../agent/networks/pools.ts';
-import { Reporter } from '../../../agent/networks/reporter.ts';
+import { Reporter, type ReportStore } from '../../../agent/networks/reporter.ts';
 
 const at = (ms: number) => ({ mono: ms, wall: ms });
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
@@ -14,6 +14,7 @@ function reporterWith(
   batch: number,
   isIdle: () => boolean,
   isWanted: (identity: string) => boolean | null = () => false,
+  more: Partial<ReportStore> = {},
 ): Reporter {
   return new Reporter({
     settings: {
@@ -29,6 +30,7 @@ function reporterWith(
       askAgain: () => {},
       fill: () => ({ finished: [], queued: [], next: null }),
       isIdle,
+      ...more,
     },
     isWanted,
   });
@@ -61,6 +63,64 @@ test('a report that the store does not have is sent again if Redis does not answ
   for (let ms = 1000; ms < 20_000; ms += 1000) await turn(ms);
   assert.deepEqual(released, [digestOf('http://h.test/', sha256)]);
   assert.equal(reporter.isQuiet, true);
+});
+
+/** An agent with two queued URLs, whose pools have these marks; `asked`: those asked about again. */
+function withQueue(marks: string | null) {
+  const pools = { lapses: 0 as number | null, asked: [] as string[] };
+  const own = {
+    filledBy: async () => null,
+    doubted: async () => [],
+    lapses: async () => pools.lapses,
+    marksOf: async () => marks,
+  } as unknown as Pools;
+  const queued = ['http://h.test/1', 'http://h.test/2'];
+  const reporter = reporterWith(own, 10, () => true, undefined, {
+    askAgain: (identities) => void pools.asked.push(...identities),
+    fill: () => ({ finished: [], queued, next: null }),
+  });
+  const turn = async (mono: number) => {
+    for (let i = 0; i < 4; i++) {
+      reporter.pump(at(mono));
+      await immediately();
+    }
+    return reporter.hasLooked(at(mono));
+  };
+  return { pools, queued, reporter, turn };
+}
+
+test('hosts are visited while the network has had a centre within leaseMs', async () => {
+  const { pools, reporter, turn } = withQueue('qq');
+  pools.lapses = null;
+  assert.equal(await turn(0), false);
+  pools.lapses = 0;
+  assert.equal(await turn(100), true);
+  assert.equal(reporter.hasLooked(at(3099)), true);
+  // The process, or its machine, was stopped.
+  assert.equal(reporter.hasLooked(at(3100)), false);
+  pools.lapses = null;
+  assert.equal(await turn(20_000), false);
+  pools.lapses = 0;
+  assert.equal(await turn(20_100), true);
+  assert.deepEqual(pools.asked, []);
+});
+
+test('after a lapse, URLs without claim are asked about again before hosts are visited', async () => {
+  const { pools, queued, reporter, turn } = withQueue('0q');
+  assert.equal(await turn(0), true, 'without lapse, no claim is looked at');
+  pools.lapses = 1;
+  reporter.pump(at(3500));
+  await immediately();
+  assert.equal(reporter.hasLooked(at(3500)), false);
+  assert.equal(await turn(3600), true);
+  assert.deepEqual(pools.asked, queued.slice(0, 1));
+});
+
+test('after a lapse in pools that were lost, all queued URLs are asked about again', async () => {
+  const { pools, queued, turn } = withQueue(null);
+  pools.lapses = 1;
+  assert.equal(await turn(0), true);
+  assert.deepEqual(pools.asked, queued);
 });
 
 test('reports share a command for three seconds, or for a fifth of one without other work', async () => {

@@ -36,6 +36,12 @@ test('gone agents: the last event about each counts, however many others follow'
   assert.deepEqual(all.look(['a1', 'a3'], 400), [{ id: 'a2', kind: 'join', ageMs: 0 }]);
 });
 
+test('gone agents: an event of a clock that was ahead is not the newest', () => {
+  const { record, gone } = events();
+  record(5000, 'leave', { agent: 'a2' });
+  assert.deepEqual(gone().look([], 1000), [{ id: 'a2', kind: 'leave', ageMs: 4000 }]);
+});
+
 test('gone agents: of many, those that have left are reported', () => {
   const { record, gone } = events();
   record(0, 'leave', { agent: 'first' });
