@@ -24,14 +24,14 @@ const batch = 20;
 
 /**
  * @param fail - called once the networks crawl
- * @param more - sections of the configs
+ * @param more - keys of the configs
  */
 async function crawlBoth(
   t: TestContext,
   second: number,
   url: string,
   fail: (crawl: Crawl, name: string, files: string[], launches: Running[]) => Promise<void>,
-  more: Readonly<Record<string, unknown>> = {},
+  more: (crawl: Crawl, n: number) => Readonly<Record<string, unknown>> = () => ({}),
   overlapMax = 2 * batch,
 ): Promise<void> {
   const networks = { berlin: url, paris: url };
@@ -45,7 +45,7 @@ async function crawlBoth(
       // Their ports are free ones.
       cluster: { ...config.cluster, agents: 1 },
       dedup: { ...dedup, batch: batch + n },
-      ...more,
+      ...more(crawl, n),
     });
   });
   const launches = files.map((file) => start(['launch', file]));
@@ -79,8 +79,6 @@ test('a network that is stopped has reported its pages, and asks about the other
   skip: withoutRedis,
 }, async (t) => {
   const redis = await RedisProcess.start();
-  // Neither network is complete for ten seconds.
-  const slowly = { politeness: { hostDelayMs: 1000 } };
   await crawlBoth(
     t,
     122,
@@ -94,14 +92,15 @@ test('a network that is stopped has reported its pages, and asks about the other
         db.close();
         return rows;
       };
-      // Both have the same seed, so one of them may get no page.
-      const busy = () => [0, 1].find((k) => count(k, 'pages') > 5);
+      // The other one has found URLs that this one had queued.
+      const left = "frontier WHERE state = 'elsewhere'";
+      const busy = () => [0, 1].find((k) => count(k, 'pages') > 5 && count(1 - k, left) > 5);
       await until('a network has fetched pages', () => busy() !== undefined);
       const k = busy()!;
       assertCode(await start(['stop', files[k]!]).ended, 0);
       assertCode(await launches[k]!.ended, 11);
       assert.equal(count(k, 'unreported'), 0);
-      // Until the other network has taken URLs that this one had queued.
+      // Until the other one has taken some of them.
       const pools = await connected({ url: redis.url() });
       await untilAsked('claims have lapsed', async () => {
         return ((await pools.link.call(['KEYS', '*:lapses'])) as string[]).length > 0;
@@ -109,7 +108,10 @@ test('a network that is stopped has reported its pages, and asks about the other
       pools.close();
       launches[k] = start(['launch', files[k]!]);
     },
-    slowly,
+    // Neither network is complete for ten seconds.
+    ({ web: { web } }, n) => ({
+      ...{ seeds: [`${web.origin(n)}/`], politeness: { hostDelayMs: 1000 } },
+    }),
     0,
   );
 });
