@@ -18,7 +18,10 @@ const GAUGES: Readonly<Record<string, readonly [string, Value]>> = {
   hosts: ['Hosts that the agent owns', (s) => s.hosts],
   hosts_with_queue: ['Hosts with queued URLs', (s) => s.hostsWithQueue],
   hosts_awaiting_robots: ['Hosts whose robots.txt is out of reach', (s) => s.hostsAwaitingRobots],
-  hosts_under_replicated: ['Hosts whose copies are incomplete', (s) => s.copyLag],
+  hosts_under_replicated: [
+    'Hosts with a copy that lags; a copy that no agent keeps is not counted',
+    (s) => s.copyLag,
+  ],
   pages: ['URLs that ended with a response or failed', (s) => s.pages],
   queued_urls: ['Queued URLs', (s) => s.queued],
   outbox_urls: ['URLs that wait for their owners', (s) => s.outbox],
