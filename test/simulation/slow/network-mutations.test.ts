@@ -9,7 +9,6 @@ const SEEDS_MAX = 150;
 
 /** A seed that shows the rule, if it is not one of the first. A change of the core shifts it. */
 const SEEDS: Partial<Readonly<Record<NetworkRule, number>>> = {
-  'waiting-taken-over': 127,
   'claims-restored': 91,
   'reports-taken-over': 17,
   filled: 10,
@@ -27,7 +26,7 @@ const kinds = {
   },
   ...{ resent: 'links', overlaps: 'agents' },
   'reports-taken-over': 'agents',
-  ...{ 'end-together': 'centres', 'waiting-taken-over': 'centres' },
+  ...{ 'end-together': 'centres', 'waiting-taken-over': 'stops' },
   ...{ lapsed: 'stops', 'looked-first': 'stops', 'asked-again': 'stops' },
   ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
