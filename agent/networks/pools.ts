@@ -85,8 +85,8 @@ export interface Presence {
 }
 
 /**
- * Of other networks only `ask`, `marksOf`, `lapse`, `presence`, `mark`, `give` and the host leases are
- * used.
+ * An agent uses all operations with the pools of its own network; with those of another one only
+ * `ask`, `marksOf`, `lapse`, `presence`, `mark`, `give` and the host leases.
  */
 export interface Pools {
   submit(frame: Frame): Promise<void>;

@@ -42,6 +42,11 @@ interface ReporterParts extends NetworkParts {
   readonly isWanted: (identity: string) => boolean | null;
 }
 
+interface Look {
+  readonly lapses: number;
+  from: string | null;
+}
+
 /** Reports wait this long for others to share a command, and less long without other work. */
 const LINGER_MS = 3000;
 const LINGER_IDLE_MS = 200;
@@ -70,7 +75,7 @@ export class Reporter {
   /** When the lapses were last read while this network had a centre. */
   #readFrom: Instant | null = null;
   /** The look that is running, with the place where it goes on; null: none is. */
-  #look: { readonly lapses: number; from: string | null } | null = null;
+  #look: Look | null = null;
   /** Filled by a look, emptied by `pump`: URLs without claim. */
   #lapsed: string[] = [];
   /** Claims are missing: the pools are filled again, whatever they say. */
@@ -211,13 +216,15 @@ export class Reporter {
     ]);
     this.#doubted = doubted;
     if (lapses !== null) this.#readFrom = now;
-    if (lapses !== null && lapses !== this.#lookedAt) this.#look ??= { lapses, from: null };
+    const latest = this.#look?.lapses ?? this.#lookedAt;
+    // A lapse during a look may be of claims that it has seen: it begins again.
+    if (lapses !== null && lapses !== latest) this.#look = { lapses, from: null };
     this.#checkAtMs = now.mono + (lapses === null ? LOOK_MS : this.#p.settings.leaseMs / 6);
     if (filledBy !== null && !filledBy.includes(this.#p.agent)) this.#fillFrom ??= null;
   }
 
   /** Looks at some claims of queued URLs. Pools that were lost after a lapse have none of them. */
-  async #lookAt(look: { readonly lapses: number; from: string | null }): Promise<void> {
+  async #lookAt(look: Look): Promise<void> {
     if (look.lapses > 0) {
       const { queued, next } = this.#p.store.fill(look.from, this.#commandMax);
       const digests = queued.map((identity) => digestOf(identity, this.#p.sha256));

@@ -66,6 +66,19 @@ export async function connected(choice: PoolsChoice): Promise<RedisPools> {
   return pools;
 }
 
+/** `newPools`: filled ones of a new crawl. `crawl`: the name of the last one. */
+export function crawlsAt(url: string) {
+  let count = 0;
+  const crawl = () => `crawl ${count}`;
+  const newPools = async () => {
+    count++;
+    const pools = await connected({ url, crawl: crawl() });
+    await pools.setFilled();
+    return pools;
+  };
+  return { crawl, newPools };
+}
+
 export async function opened({ network = 'berlin', crawl = 'c', ...rest }: PoolsChoice) {
   const { timeoutMs = 10_000, environment = {} } = rest;
   const one = await openPools({ ...rest, crawl, network, timeoutMs, environment });

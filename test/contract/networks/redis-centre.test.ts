@@ -2,24 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connected, digests, entryOf, verdictOf } from './networks-stage.ts';
+import { connected, crawlsAt, digests, entryOf, verdictOf } from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 describe('the centre in Redis', { skip: withoutRedis }, async () => {
   if (withoutRedis) return;
   const server = await RedisProcess.start();
-  let crawls = 0;
-  /** A crawl of its own for each test. */
-  const newPools = async () => {
-    const pools = await connected({ url: server.url(), crawl: `crawl ${++crawls}` });
-    await pools.setFilled();
-    return pools;
-  };
+  const { crawl, newPools } = crawlsAt(server.url());
 
   test('of two centres only the one with the role changes anything', async () => {
     const [pools, other] = [
       await newPools(),
-      await connected({ url: server.url(), crawl: `crawl ${crawls}` }),
+      await connected({ url: server.url(), crawl: crawl() }),
     ];
     const list = digests(2);
     assert.equal((await pools.presence()).hasCentre, false);

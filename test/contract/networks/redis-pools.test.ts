@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Announcement } from '../../../agent/networks/redis/announcement.ts';
 import type { RedisPools } from '../../../agent/networks/redis/redis-pools.ts';
-import { connected, digest, digests, entryOf, frameOf, verdictOf } from './networks-stage.ts';
+import {
+  connected,
+  crawlsAt,
+  digest,
+  digests,
+  entryOf,
+  frameOf,
+  verdictOf,
+} from './networks-stage.ts';
 import { RedisProcess, withoutRedis } from './redis-process.ts';
 
 /** All keys, in order. */
@@ -13,17 +21,11 @@ async function keysOf(pools: RedisPools): Promise<string[]> {
 describe('pools in Redis', { skip: withoutRedis }, async () => {
   if (withoutRedis) return;
   const server = await RedisProcess.start();
-  let crawls = 0;
-  /** A crawl of its own for each test. */
-  const newPools = async () => {
-    const pools = await connected({ url: server.url(), crawl: `crawl ${++crawls}` });
-    await pools.setFilled();
-    return pools;
-  };
+  const { crawl, newPools } = crawlsAt(server.url());
 
   const keyOf = async (pools: RedisPools, name: string) =>
     (await keysOf(pools)).find((key) => {
-      return key.includes(`crawl%20${crawls}/berlin}`) && key.endsWith(`:${name}`);
+      return key.includes(`${encodeURIComponent(crawl())}/berlin}`) && key.endsWith(`:${name}`);
     })!;
 
   test('a submitted frame is taken until it is claimed, oldest first', async () => {
@@ -115,7 +117,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
   });
 
   test('a network that runs with other settings is refused', async () => {
-    const [crawl, url] = [`crawl ${++crawls}`, server.url()];
+    const [crawl, url] = ['other crawl', server.url()];
     const settings = (leaseMs: number, ...networks: string[]) =>
       JSON.stringify({ dedup: { networks, leaseMs } });
     const with2 = settings(6000, 'berlin', 'paris');
@@ -214,7 +216,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
 
   test('verdicts are read although the clock of Redis was set back', async () => {
     const pools = await newPools();
-    const stream = `ubiring:{crawl%20${crawls}/berlin}:task_pool:a1`;
+    const stream = `ubiring:{${encodeURIComponent(crawl())}/berlin}:task_pool:a1`;
     await pools.link.call(['XADD', stream, '5-0', 'v', JSON.stringify(verdictOf('1', 1))]);
     await pools.link.call(['XADD', stream, '6-0', 'v', JSON.stringify(verdictOf('2', 1))]);
     assert.equal((await pools.verdicts('a1', '1764225600000-3', 10)).length, 2);
@@ -232,7 +234,9 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     assert.deepEqual(await pools.openFrames(), [frameOf('n', list, { marks: marks! })]);
     assert.ok(
       !(await keysOf(pools)).some(
-        (key) => key.includes(`${crawls}/berlin}`) && key.endsWith('local_reduce_pool'),
+        (key) =>
+          key.includes(`${encodeURIComponent(crawl())}/berlin}`) &&
+          key.endsWith('local_reduce_pool'),
       ),
     );
     await pools.settle('t', 'a1', verdictOf('n', 2500), list);
@@ -254,7 +258,8 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     pools.link.run = run;
     assert.deepEqual(await pools.openFrames(), []);
     const local = (await keysOf(pools)).find(
-      (key) => key.includes(`${crawls}/berlin}`) && key.endsWith('local_reduce_pool'),
+      (key) =>
+        key.includes(`${encodeURIComponent(crawl())}/berlin}`) && key.endsWith('local_reduce_pool'),
     );
     assert.deepEqual(await pools.link.call(['HKEYS', local!]), ['n']);
     // Other frames find its claims; it finds its own marks.
@@ -274,7 +279,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.release([list[1]!]);
     assert.equal(await pools.marksOf(list), 'f0q');
     const claims = (await keysOf(pools)).filter(
-      (k) => k.includes(`20${crawls}/`) && /task_URL/.test(k),
+      (k) => k.includes(`${encodeURIComponent(crawl())}/`) && /task_URL/.test(k),
     );
     assert.equal(claims.length, 1);
   });
@@ -299,7 +304,9 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.finish([list[0]!]);
     await pools.hold(list.slice(0, 2));
     assert.equal(await pools.marksOf(list), 'fq0');
-    const claims = (await keysOf(pools)).filter((key) => key.includes(`20${crawls}/`));
+    const claims = (await keysOf(pools)).filter((key) =>
+      key.includes(`${encodeURIComponent(crawl())}/`),
+    );
     assert.equal(claims.filter((key) => key.includes('task_URL')).length, 1);
   });
 
@@ -380,10 +387,12 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.doubt(['http://a.test/']);
     await pools.acquire('berlin', [{ host: 'h', delayMs: 0 }], 1000, 'g');
     await pools.acquire('paris', [{ host: 'h', delayMs: 0 }], 1000, 'g');
-    const keys = (await keysOf(pools)).filter((key) => key.includes(`crawl%20${crawls}/`));
+    const keys = (await keysOf(pools)).filter((key) =>
+      key.includes(`${encodeURIComponent(crawl())}/`),
+    );
     const run = /:[0-9a-f]{40}:/;
     const plain = keys.map((key) =>
-      key.replace(`ubiring:{crawl%20${crawls}/`, '').replace(run, ':'),
+      key.replace(`ubiring:{${encodeURIComponent(crawl())}/`, '').replace(run, ':'),
     );
     const shards = plain.filter((key) => /^berlin\}:(finish|task)_URL:[0-9a-f]{2}$/.test(key));
     assert.deepEqual(
@@ -417,7 +426,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     await pools.finish(list);
     for (const one of list) {
       const shard = Buffer.from(one, 'base64url').subarray(0, 1).toString('hex');
-      const key = `ubiring:{crawl%20${crawls}/berlin}:finish_URL:${shard}`;
+      const key = `ubiring:{${encodeURIComponent(crawl())}/berlin}:finish_URL:${shard}`;
       assert.equal(await pools.link.call(['SISMEMBER', key, one]), 1);
     }
   });
@@ -426,7 +435,7 @@ describe('pools in Redis', { skip: withoutRedis }, async () => {
     const berlin = await newPools();
     const paris = await connected({
       url: server.url(),
-      crawl: `crawl ${crawls}`,
+      crawl: crawl(),
       network: 'paris',
     });
     await paris.setFilled();
