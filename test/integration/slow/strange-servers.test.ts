@@ -56,8 +56,13 @@ async function serverOf(t: TestContext): Promise<StrangeServer> {
   return server;
 }
 
-function configOf(scratch: Scratch, seeds: readonly string[]): Promise<string> {
-  const timeouts = { connectMs: 2000, responseMs: 2000, totalMs: 4000 };
+/** `totalMs` is how long an answer that never ends is read. */
+function configOf(
+  scratch: Scratch,
+  seeds: readonly string[],
+  { totalMs }: { readonly totalMs: number },
+): Promise<string> {
+  const timeouts = { connectMs: totalMs / 2, responseMs: totalMs / 2, totalMs };
   const userAgent = 'cli-test (+https://example.org/)';
   return scratch.config(2, {
     seeds,
@@ -74,8 +79,9 @@ describe('strange servers', { concurrency: 2 }, () => {
     const server = await serverOf(t);
     const names = Object.keys(finalHosts) as (keyof typeof finalHosts)[];
     const seeds = names.map((name) => server.origin(name) + finalHosts[name]);
-    const config = await configOf(scratch, seeds);
-    const launch = start(['launch', config]);
+    // No answer that ends takes so long, on a busy machine either: a timeout would request it again.
+    const config = await configOf(scratch, seeds, { totalMs: 15_000 });
+    const launch = start(['launch', config], {}, 180_000);
     const growth = await growthWhile(launch, scratch, ['a1', 'a2']);
     const { code, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
@@ -95,10 +101,8 @@ describe('strange servers', { concurrency: 2 }, () => {
     for (const { name, asks } of charsets) {
       assert.ok(server.asked('charsets').includes(asks), `${name}: ${asks} was not requested`);
     }
-    const asked = server.asked('charsets');
-    assert.equal(new Set(asked).size, 1 + 2 * charsets.length);
-    // A busy machine may delay an answer beyond the timeout: that page has several attempts.
-    assert.ok(asked.length <= of('charsets').reduce((sum, { attempts }) => sum + attempts, 0));
+    assert.equal(new Set(server.asked('charsets')).size, 1 + 2 * charsets.length);
+    assert.equal(server.asked('charsets').length, of('charsets').length);
     assert.deepEqual(server.asked('loop'), ['/', '/a', '/b']);
     assert.equal(of('chase').length, pagesPerHost);
     assert.deepEqual(
@@ -126,16 +130,15 @@ describe('strange servers', { concurrency: 2 }, () => {
     const refused = server.origin('good').replace('127.43.0.', '127.43.1.');
     const failing = [...failingHosts.map((name) => server.origin(name)), refused];
     const seeds = [...failing, server.origin('good')].map((origin) => `${origin}/`);
-    const config = await configOf(scratch, seeds);
+    const config = await configOf(scratch, seeds, { totalMs: 4000 });
     const launch = start(['launch', config]);
     await until('a request to every failing host', () =>
       failingHosts.every((name) => server.asked(name).length > 0),
     );
     const waiting = `SELECT url FROM frontier WHERE not_before > 0`;
-    let rows: { url: string }[] = [];
     await untilAsked('all failed URLs in the frontier', async () => {
-      rows = await ask(config, waiting);
-      return rows.length >= failing.length;
+      const rows = await ask<{ url: string }>(config, waiting);
+      return failing.every((origin) => rows.some(({ url }) => url === `${origin}/`));
     });
     const good = `SELECT url FROM pages WHERE status = 200 AND url LIKE '${server.origin('good')}%'`;
     await untilAsked('all pages of the good host', async () => {
@@ -144,8 +147,6 @@ describe('strange servers', { concurrency: 2 }, () => {
     launch.child.kill('SIGINT');
     const { code, stderr } = await launch.ended;
     assert.equal(code, 11, stderr);
-    const missing = failing.filter((origin) => !rows.some(({ url }) => url === `${origin}/`));
-    assert.deepEqual(missing, [], 'not requested, or not queued for a retry');
   });
 });
 
@@ -169,7 +170,7 @@ async function growthWhile(
 ): Promise<Map<string, number>> {
   await until('the agents', () => ids.every((id) => scratch.pid(id) !== null));
   const [first, most] = [new Map<string, number>(), new Map<string, number>()];
-  while (launch.child.exitCode === null) {
+  while (launch.child.exitCode === null && launch.child.signalCode === null) {
     for (const id of ids) {
       const bytes = residentBytes(scratch.pid(id));
       if (bytes === null) continue;
