@@ -90,6 +90,8 @@ export class Submitter {
   #repeatAtMs = -Infinity;
   #repeatPauseMs: number;
   #repeatChanged = false;
+  /** The last repeated question found URLs that are now this network's. */
+  #repeatFoundNew = false;
   readonly #counts = { frames: 0, verdicts: 0, partial: 0, elsewhere: 0, latencyMs: 0 };
 
   constructor(parts: SubmitterParts) {
@@ -116,6 +118,7 @@ export class Submitter {
     if (this.#p.settings.onTimeout === 'proceed') this.#proceed(now);
     this.#readStore(now);
     this.#makeFrames(now);
+    if (this.#mayRepeat(now)) this.#repeat(now);
     if (this.#frames.size > 0 || this.#loop.troubleMs(now) > 0) this.#loop.pump(now);
   }
 
@@ -187,7 +190,7 @@ export class Submitter {
   }
 
   #makeFrames(now: Instant): void {
-    const { batch, leaseMs } = this.#p.settings;
+    const { batch } = this.#p.settings;
     while (this.#queue.size > 0 && this.#frames.size < FRAMES_MAX) {
       if (this.#queue.size < batch) {
         if (this.#frames.size > 0) return;
@@ -198,7 +201,23 @@ export class Submitter {
       this.#oldestAtMs = now.mono;
       this.#make(part, now);
     }
-    if (!this.isQuiet || now.mono < this.#repeatAtMs || !this.#p.store.isIdle()) return;
+  }
+
+  /**
+   * An agent without other work asks again for URLs that others had claimed. If some are now this
+   * network's, it asks for the next at once: otherwise it would visit the hosts of a network that
+   * has ended one after another.
+   */
+  #mayRepeat(now: Instant): boolean {
+    if (this.#repeatFoundNew) {
+      return this.#settling === null && !this.#frames.values().some((each) => each.isRepeated);
+    }
+    return this.isQuiet && now.mono >= this.#repeatAtMs && this.#p.store.isIdle();
+  }
+
+  #repeat(now: Instant): void {
+    const { batch, leaseMs } = this.#p.settings;
+    this.#repeatFoundNew = false;
     const isDoubted = this.#repeatPauseMs >= leaseMs;
     const max = isDoubted ? Math.min(DOUBTS_MAX, batch) : batch;
     const again = this.#p.store.elsewhere(this.#repeatAfter, max);
@@ -319,7 +338,7 @@ export class Submitter {
   /** False: the URL is not wanted any more. */
   #decideNew(identity: string, isPartial: boolean, isRepeated: boolean): boolean {
     if (isPartial) this.#counts.partial++;
-    if (isRepeated) this.#repeatChanged = true;
+    if (isRepeated) this.#repeatChanged = this.#repeatFoundNew = true;
     return this.#p.store.decide(identity, { kind: 'new', isPartial });
   }
 

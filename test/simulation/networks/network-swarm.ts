@@ -142,6 +142,10 @@ class Swarm {
     const running = [...network.agents.values()].filter(({ isRunning }) => isRunning);
     if (running.length === 0) return;
     this.#excuse(0);
+    // If its claims lapse before it reports what it has fetched, the others fetch that, too.
+    for (const { page, unreported } of network.rows.values()) {
+      if (unreported !== null) this.#checkers.excuse(page);
+    }
     for (const { id } of running) network.crash(id, this.#random.chance(0.8));
     this.#time.after(this.#random.between(100, 4 * LEASE_MS), () => {
       if (this.#kind === 'stops') this.#checkers.returned(network.name);

@@ -20,6 +20,7 @@ function subject(
     stored: [] as string[],
     elsewhere: [] as string[],
     isDown: false,
+    isBusy: false,
     wants: true,
     queued: 0,
     sends: 0,
@@ -50,13 +51,16 @@ function subject(
     onError: () => {},
     store: {
       more: (max) => log.stored.slice(0, max),
-      elsewhere: () => log.elsewhere,
+      elsewhere: (after, max) => {
+        const from = after === null ? 0 : log.elsewhere.indexOf(after) + 1;
+        return log.elsewhere.slice(from, from + max);
+      },
       decide: (identity, verdict) => {
         log.decided.push([identity, verdict]);
         log.stored = log.stored.filter((each) => each !== identity);
         return log.wants;
       },
-      isIdle: () => log.elsewhere.length > 0,
+      isIdle: () => log.elsewhere.length > 0 && !log.isBusy,
       queued: () => log.queued,
     },
     release: (identity) => log.released.push(identity),
@@ -201,6 +205,26 @@ describe('submitter', () => {
     log.isDown = false;
     for (let ms = 20_000; ms <= 40_000; ms += 500) await turn(ms);
     assert.ok(log.decided.length > 0 || log.frames.length > 1);
+  });
+
+  it('an agent whose repeated question found new URLs asks for the next although it has work', async () => {
+    const { submitter, log, turn, answer } = subject();
+    log.elsewhere = ['s', 't', 'u', 'v', 'w', 'x'];
+    await turn(0);
+    log.isBusy = true;
+    // New URLs of its own wait for others, to share a frame.
+    log.queued = 2;
+    submitter.offer(['y'], at(1));
+    answer('a/a-1.1/1', 'b', '');
+    for (const ms of [100, 200, 300]) await turn(ms);
+    answer('a/a-1.1/2', 'b', 'b');
+    for (const ms of [400, 500, 600]) await turn(ms);
+    assert.deepEqual(
+      log.decided.map(([url]) => url),
+      ['s', 't', 'u', 'v'],
+    );
+    // None was new: it goes on when it has no work.
+    assert.equal(log.frames.length, 2);
   });
 
   it('a verdict for other URLs, or with a network that does not exist, is ignored', async () => {
