@@ -65,9 +65,15 @@ export class Checkers {
     return visit;
   }
 
-  /** A network that had stopped starts: it must not request what the others have fetched. */
-  returned(network: string): void {
-    const fetched = [...this.#fetchedBy].filter(([, by]) => !by.has(network));
+  /**
+   * A network that had stopped starts: it must not request what the others have fetched.
+   *
+   * @param asked - URLs that waited for a verdict when it stopped, and are excused
+   */
+  returned(network: string, asked: ReadonlySet<string>): void {
+    const fetched = [...this.#fetchedBy].filter(
+      ([page, by]) => !by.has(network) && !asked.has(page),
+    );
     this.#before.set(network, new Set(fetched.map(([page]) => page)));
   }
 

@@ -143,12 +143,14 @@ class Swarm {
     if (running.length === 0) return;
     this.#excuse(0);
     // If its claims lapse before it reports what it has fetched, the others fetch that, too.
-    for (const { page, unreported } of network.rows.values()) {
+    const asked = new Set<string>();
+    for (const { page, state, unreported } of network.rows.values()) {
       if (unreported !== null) this.#checkers.excuse(page);
+      if (state === 'waiting') asked.add(page);
     }
     for (const { id } of running) network.crash(id, this.#random.chance(0.8));
     this.#time.after(this.#random.between(100, 4 * LEASE_MS), () => {
-      if (this.#kind === 'stops') this.#checkers.returned(network.name);
+      if (this.#kind === 'stops') this.#checkers.returned(network.name, asked);
       for (const { id } of running) network.start(id);
     });
   }
