@@ -74,7 +74,7 @@ class Stream {
           if (this.#waiting.delete(url)) this.decided++;
           return true;
         },
-        ...{ unreported: () => [], reported: () => {}, isWanted: () => true },
+        ...{ unreported: () => [], reported: () => {}, needsClaim: () => true },
         askAgain: () => {},
         fill: () => ({ finished: [], queued: [], next: null }),
         ...{ spareHosts: () => [], give: () => [], accept: () => {} },

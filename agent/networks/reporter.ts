@@ -39,7 +39,7 @@ export interface ReportStore {
 interface ReporterParts extends NetworkParts {
   readonly store: ReportStore;
   /** Whether the claim of a URL is right. Null: its host is not this agent's. */
-  readonly isWanted: (identity: string) => boolean | null;
+  readonly needsClaim: (identity: string) => boolean | null;
 }
 
 interface Look {
@@ -181,9 +181,9 @@ export class Reporter {
   /** Releases the claims of this agent that are not right. */
   #examine(now: Instant): void {
     for (const identity of this.#doubted) {
-      const isWanted = this.#p.isWanted(identity);
-      if (isWanted === false) this.report([{ identity, kind: 'released' }], now);
-      if (isWanted !== null) this.#examined.push(identity);
+      const isNeeded = this.#p.needsClaim(identity);
+      if (isNeeded === false) this.report([{ identity, kind: 'released' }], now);
+      if (isNeeded !== null) this.#examined.push(identity);
     }
     this.#doubted = [];
   }
@@ -251,11 +251,11 @@ export class Reporter {
         told.map(({ identity }) => digestOf(identity, this.#p.sha256));
       const finished = digests(reports.filter(({ kind }) => kind === 'finished'));
       if (finished.length > 0) await this.#own.finish(finished);
-      // A URL that is wanted again, or at another agent, needs its claim. One in an open frame gets
+      // A URL that was queued again, or is another agent's, needs its claim. One in an open frame gets
       // its verdict, and is released then.
       const released = digests(
         reports.filter(({ kind, identity }) => {
-          return kind === 'released' && this.#p.isWanted(identity) === false;
+          return kind === 'released' && this.#p.needsClaim(identity) === false;
         }),
       );
       if (released.length > 0) await this.#own.release(released);

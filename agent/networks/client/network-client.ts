@@ -13,7 +13,7 @@ import { Rest } from './rest.ts';
 
 interface Wants {
   /** Whether the URL is queued or in flight here. Null: its host is not this agent's. */
-  isWanted(identity: string): boolean | null;
+  needsClaim(identity: string): boolean | null;
 }
 
 export interface NetworkClientParts extends NetworkParts {
@@ -42,7 +42,8 @@ export class NetworkClient {
   constructor(parts: NetworkClientParts) {
     this.#reporter = new Reporter({
       ...parts,
-      isWanted: (identity) => this.#submitter.isAsking(identity) || parts.store.isWanted(identity),
+      needsClaim: (identity) =>
+        this.#submitter.isAsking(identity) || parts.store.needsClaim(identity),
     });
     this.#submitter = new Submitter({
       ...parts,

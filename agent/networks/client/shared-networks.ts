@@ -26,7 +26,7 @@ export interface NetworkStore {
   reported(reports: readonly Report[]): void;
   fill(from: string | null, max: number): Filling;
   askAgain(identities: readonly string[]): void;
-  isWanted(identity: string): boolean | null;
+  needsClaim(identity: string): boolean | null;
   give(host: Host, network: string, max: number): readonly GivenUrl[];
   /** What has happened since the last call. `hasMore`: the lists are not complete. */
   takeNews(): {
@@ -88,7 +88,7 @@ export class SharedNetworks implements Networks {
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),
         askAgain: (identities) => parts.store.askAgain(identities),
-        isWanted: (identity) => parts.store.isWanted(identity),
+        needsClaim: (identity) => parts.store.needsClaim(identity),
         spareHosts: () => this.#calls?.spareHosts() ?? [],
         give: (host, network, max) => parts.store.give(host, network, max),
         accept: (urls) => this.#calls?.accept(urls),

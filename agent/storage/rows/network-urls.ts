@@ -181,13 +181,16 @@ export class NetworkUrls {
     return this.#s.state.get(this.#idOf(identity)) === SKIPPED;
   }
 
-  /** Whether the URL is queued and not left to another network. Null: its host is not this agent's. */
-  isWanted(identity: string): boolean | null {
+  /**
+   * Whether the URL is queued or fetched, and not left to another network: until a fetched page is
+   * reported, only its claim keeps the others from it. Null: its host is not this agent's.
+   */
+  needsClaim(identity: string): boolean | null {
     const parts = splitIdentity(identity);
     // Other programs can write to Redis.
     if (parts === null) return false;
     if (!this.#hosts.find(parts.host)?.owned) return null;
-    return this.#s.wanted.get(this.#idOf(identity)) !== undefined;
+    return this.#s.needsClaim.get(this.#idOf(identity)) !== undefined;
   }
 
   unreported(max: number): UrlReport[] {
@@ -252,8 +255,8 @@ function statements(db: Connection) {
        WHERE u.state = 0 AND u.not_before >= ${ASKING} AND u.not_before = ? AND u.id >= ?
        ORDER BY u.id LIMIT ?`,
     ),
-    wanted: db.prepare<[number], 1>(
-      `SELECT 1 FROM urls WHERE id = ? AND state = 0 AND not_before <> ${CLAIMED_ELSEWHERE}`,
+    needsClaim: db.prepare<[number], 1>(
+      `SELECT 1 FROM urls WHERE id = ? AND state <> ${SKIPPED} AND not_before <> ${CLAIMED_ELSEWHERE}`,
     ),
     place: db.prepare<[number, string | null, number, string]>(
       `UPDATE urls SET not_before = ?, reason = ? WHERE ${IS_UNDECIDED}`,

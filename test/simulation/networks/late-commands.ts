@@ -126,7 +126,7 @@ class Stage {
         askAgain: () => {},
         fill: () => ({ finished: [], queued: [], next: null }),
       },
-      isWanted: () => false,
+      needsClaim: () => false,
     });
     this.#pumps.push(() => reporter.pump(this.time.now));
   }

@@ -95,7 +95,7 @@ export class ModelAgent {
         reported: (reports) => this.#reported(reports),
         fill: (from, max) => this.#fill(from, max),
         askAgain: (pages) => this.askAgain(pages),
-        isWanted: (page) => this.isWanted(page),
+        needsClaim: (page) => this.needsClaim(page),
         spareHosts: () => this.#spareHosts(),
         give: (host, other, max) => this.give(host, other, max),
         accept: (urls) => {
@@ -257,9 +257,11 @@ export class ModelAgent {
     return given.map(({ page }) => ({ url: page, depth: 1 }));
   }
 
-  isWanted(page: string): boolean | null {
+  needsClaim(page: string): boolean | null {
     if (this.#p.network.owner(hostOf(page)) !== this.id) return null;
-    return ['waiting', 'queued', 'open'].includes(this.#p.network.rows.get(page)?.state ?? '');
+    return ['waiting', 'queued', 'open', 'finished'].includes(
+      this.#p.network.rows.get(page)?.state ?? '',
+    );
   }
 
   offer(page: string): void {
@@ -321,7 +323,7 @@ export class ModelAgent {
   askAgain(pages: readonly string[]): void {
     for (const page of pages) {
       const row = this.#p.network.rows.get(page)!;
-      if (row.state === 'queued' && this.isWanted(page) !== null) row.state = 'waiting';
+      if (row.state === 'queued' && this.needsClaim(page) !== null) row.state = 'waiting';
     }
     this.client.storeChanged();
   }

@@ -13,7 +13,7 @@ function reporterWith(
   pools: Pools,
   batch: number,
   isIdle: () => boolean,
-  isWanted: (identity: string) => boolean | null = () => false,
+  needsClaim: (identity: string) => boolean | null = () => false,
   more: Partial<ReportStore> = {},
 ): Reporter {
   return new Reporter({
@@ -32,7 +32,7 @@ function reporterWith(
       isIdle,
       ...more,
     },
-    isWanted,
+    needsClaim,
   });
 }
 

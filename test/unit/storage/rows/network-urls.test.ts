@@ -105,19 +105,20 @@ describe('a queued URL of a shared crawl', () => {
     assert.equal(store.nextUrl(copied, 0)?.url, 'http://b.test/');
   });
 
-  it("is wanted unless it was given up, has ended, or is another network's", () => {
+  it("needs its claim unless it was given up or is another network's", () => {
     const { store, networks, finish } = stage({ urls: [URL, `${URL}1`, `${URL}2`] });
     store.decide(`${URL}1`, { kind: 'elsewhere', network: 'paris', isFinal: false });
     store.decide(`${URL}2`, { kind: 'new' });
-    assert.equal(networks.isWanted(URL), true, 'it waits for its verdict');
-    assert.equal(networks.isWanted(`${URL}2`), true);
+    assert.equal(networks.needsClaim(URL), true, 'it waits for its verdict');
+    assert.equal(networks.needsClaim(`${URL}2`), true);
     finish(`${URL}2`);
-    const others = [`${URL}1`, `${URL}2`, FIRST.identity, `${URL}unknown`];
-    for (const url of others) assert.equal(networks.isWanted(url), false, url);
-    assert.equal(networks.isWanted('http://b.test/'), null);
-    assert.equal(networks.isWanted('no URL'), false, 'another program has written it');
+    assert.equal(networks.needsClaim(`${URL}2`), true, 'it may not be reported yet');
+    const others = [`${URL}1`, FIRST.identity, `${URL}unknown`];
+    for (const url of others) assert.equal(networks.needsClaim(url), false, url);
+    assert.equal(networks.needsClaim('http://b.test/'), null);
+    assert.equal(networks.needsClaim('no URL'), false, 'another program has written it');
     store.setOwned(HOST, false);
-    assert.equal(networks.isWanted(URL), null, 'a copy');
+    assert.equal(networks.needsClaim(URL), null, 'a copy');
   });
 
   it('that another network has claimed stays until that network has fetched it', () => {
