@@ -1,7 +1,6 @@
 // A process of a simulated agent: a real core and real visits over the real store. It counts the
 // work of its statements and look-ups. `cluster.ts` creates it at each start.
 
-import Database from 'better-sqlite3';
 import { Core } from '../../agent/core/core.ts';
 import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
 import { Effects } from '../../agent/core/protocol/effects.ts';
@@ -24,11 +23,8 @@ import { Work } from './work.ts';
 export const HEARTBEAT_MS = 100;
 export const THREADS = 4;
 
-/** A new state file. To copy it takes less time than to create its tables. */
-const EMPTY = openInMemory().serialize();
-
 export function newDisk(): Disk {
-  return { db: new Database(EMPTY), image: null, watched: false };
+  return { db: openInMemory(), image: null, watched: false };
 }
 
 export function processOf(

@@ -220,16 +220,24 @@ function lossIn(db: Connection): Damaged | null {
   return early === undefined ? null : { kind: 'damaged', why };
 }
 
-function schemaOfVersion(version: number): Map<string, string | null> {
+type Schema = ReadonlyMap<string, string | null>;
+
+/** By version. To create one takes longer than the rest of an examination. */
+const schemas = new Map<number, Schema>();
+
+function schemaOfVersion(version: number): Schema {
+  const known = schemas.get(version);
+  if (known) return known;
   const db = new Database(':memory:');
   for (const step of MIGRATIONS.slice(0, version)) db.exec(step);
   const schema = schemaOf(db);
   db.close();
+  schemas.set(version, schema);
   return schema;
 }
 
 /** The SQL of each table, index and view; an entry without SQL for each column of a table. */
-function schemaOf(db: Connection): Map<string, string | null> {
+function schemaOf(db: Connection): Schema {
   const rows = db.prepare<[], { name: string; sql: string | null }>(
     `SELECT name, sql FROM sqlite_schema UNION ALL
      SELECT t.name || '.' || c.name, NULL FROM sqlite_schema t, pragma_table_info(t.name) c
