@@ -93,7 +93,8 @@ const LISTS = [
   ...['hosts', 'hosts?sort=host', 'hosts?sort=pages_done', 'hosts?sort=delay_ms'],
   ...['hosts?sort=last_fetch_at', 'hosts?state=backing%20off', 'hosts?search=site12.'],
   ...['frontier?host=host7.site7.example', 'pages?host=host7.site7.example'],
-  ...['skipped?host=host7.site7.example', 'history', 'cluster', 'circle', 'directives'],
+  ...['skipped?host=host7.site7.example', 'pages?host=host7.site7.example&sort=fetched_at'],
+  ...['pages?host=host7.site7.example&search=9', 'history', 'cluster', 'circle', 'directives'],
 ];
 const LIST_RUNS = 20;
 /** As in agent/storage/encoding/url-ids.ts. */

@@ -88,6 +88,8 @@ describe('HTTP server', { concurrency: 1 }, () => {
       else assert.ok(new Set(paged).size >= names.length / 2, `${sort}: ${paged.join()}`);
     }
     await refusal(`${api}/hosts?after=x`, {}, 400, 'cursor-invalid');
+    await refusal(`${api}/frontier?host=${names[0]}&after=x`, {}, 400, 'cursor-invalid');
+    await refusal(`${api}/frontier?host=${names[0]}&sort=depth`, {}, 400, 'query-invalid');
     await refusal(`${api}/hosts?limit=0`, {}, 400, 'query-invalid');
     await refusal(`${api}/hosts?colour=red`, {}, 400, 'query-invalid');
     const says = async (path: string, status: number, detail: RegExp, method = 'GET') => {

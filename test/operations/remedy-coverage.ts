@@ -39,6 +39,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/networks.test.ts', 'two networks fetch every page once'] as const,
   })),
   {
+    says: 'send "next" of the previous answer of the same list, or no "after" to begin again',
+    by: ['test/unit/cli/views/url-pages.test.ts', 'a token that is damaged, or of another list'],
+  },
+  {
     says: 'look at that Redis and the way to it',
     by: [
       'test/unit/cli/top/problems.test.ts',

@@ -2,6 +2,7 @@
 // agents on others. An agent that does not answer is named, and the rows of the others are returned.
 
 import { z } from 'zod';
+import type { UrlView } from '../../storage/reads/url-lists.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
@@ -20,14 +21,8 @@ import {
   type PlannedMoves,
   plannedMovesSchema,
 } from '../views/planned-moves.ts';
-import {
-  type HostsQuery,
-  mergedHosts,
-  type RowsPage,
-  rowsPage,
-  type UrlsQuery,
-  type UrlView,
-} from '../views/query-pages.ts';
+import { type HostsQuery, mergedHosts, type RowsPage, rowsPage } from '../views/query-pages.ts';
+import type { UrlsQuery } from '../views/url-pages.ts';
 import type { Client, ListProcess } from './list-process.ts';
 
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */

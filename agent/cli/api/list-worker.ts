@@ -4,19 +4,15 @@
 
 import { Worker } from 'node:worker_threads';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
+import type { UrlView } from '../../storage/reads/url-lists.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { eventsOf } from '../views/agent-events.ts';
 import { circleAt, historyOf } from '../views/history.ts';
 import { KeptCopies } from '../views/kept-copies.ts';
 import { type MovesQuery, plannedMoves } from '../views/planned-moves.ts';
-import {
-  type HostsQuery,
-  hostsPage,
-  type UrlsQuery,
-  type UrlView,
-  urlsPage,
-} from '../views/query-pages.ts';
+import { type HostsQuery, hostsPage } from '../views/query-pages.ts';
+import { type UrlsQuery, urlsPage } from '../views/url-pages.ts';
 
 /** A process whose parent has ended gets another one. */
 const WATCH = `setInterval(() => {

@@ -33,13 +33,14 @@ export function openApi(version: string): Json {
   };
 }
 
-function operationOf({ path, role, summary, query, body, result, type }: Route): Json {
+function operationOf(route: Route): Json {
+  const { path, role, summary, description = '', query, body, result, type } = route;
   const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     ...{ name, in: 'path', required: true, schema: { type: 'string' } },
   }));
   return {
     summary,
-    description: `Needs the role ${role}.`,
+    description: `${description} Needs the role ${role}.`.trim(),
     // A client on the same machine needs no token to read.
     security: role === 'read' ? [{}, { token: [] }] : [{ token: [] }],
     parameters: [...parts, ...(query ? parametersOf(query) : [])],

@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { CAPACITY_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
+import { PAGE_SORTS } from '../../storage/reads/url-lists.ts';
 import { heldIn } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
 import type { Role } from '../http/tokens.ts';
@@ -20,8 +21,9 @@ const SQL_LENGTH_MAX = 20_000;
 const limit = z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT).meta({
   description: 'Rows at most.',
 });
-const after = z.string().max(2000).optional().meta({
-  description: '`next` of the previous answer, to continue after it.',
+/** Holds the longest URL. */
+const after = z.string().max(16_384).optional().meta({
+  description: '`next` of the previous answer of the same list, in the same order.',
 });
 const agentId = z.string().min(1).max(64);
 const host = z.string().min(1).max(300);
@@ -54,6 +56,7 @@ export interface Route<Q extends z.ZodType = z.ZodType, B extends z.ZodType = z.
   readonly path: string;
   readonly role: Role;
   readonly summary: string;
+  readonly description?: string;
   readonly query?: Q;
   readonly body?: B;
   readonly result: z.ZodType;
@@ -78,7 +81,22 @@ const hostsQuery = z.strictObject({
   after,
   scope,
 });
-const urlsQuery = z.strictObject({ host, limit, after, scope });
+const search = z.string().min(1).max(1000).optional().meta({ description: 'Part of the URL.' });
+const urlsQuery = z.strictObject({ host, search, limit, after, scope });
+const URL_QUERIES = {
+  pages: urlsQuery.extend({
+    sort: z.enum(PAGE_SORTS).default('url').meta({
+      description:
+        '`fetched_at`: the latest first. A page whose time changes meanwhile may be missed.',
+    }),
+  }),
+  frontier: urlsQuery,
+  skipped: urlsQuery.extend({
+    reason: z.string().min(1).max(64).optional().meta({ description: 'As in the view.' }),
+  }),
+} as const;
+const BY_URL =
+  'Sorted by URL: the pages of the list have each row once, also while the crawl runs.';
 const scopeQuery = z.strictObject({ scope });
 const VIEWS = Object.keys(viewColumns);
 const views = z
@@ -143,7 +161,8 @@ const READING: readonly Route[] = [
     route({
       ...{ method: 'GET', path: `/${view}`, role: 'read' },
       summary: `URLs of a host in the view ${view}`,
-      query: urlsQuery,
+      description: BY_URL,
+      query: URL_QUERIES[view],
       result: rowsPage,
       handle: ({ lists }, { query: { scope: of, ...query }, client }) =>
         lists.urls(view, query, of, client),

@@ -1,11 +1,11 @@
-// Pages of the rows of the state files on this machine, for lists that people scroll through: sorted,
+// Pages of the hosts in the state files on this machine, for a list that people scroll through: sorted,
 // filtered, and continued after the last row rather than by its number, because rows are added all
 // the time. Each request opens the files and closes them, so that none keeps an agent from truncating
 // its write-ahead log.
 
 import { z } from 'zod';
 import { whyUnreadable } from '../../storage/file/reading.ts';
-import { HOSTS_AMONG, HostFilter, rowsOfHost } from '../../storage/reads/monitor-queries.ts';
+import { HOSTS_AMONG, HostFilter, hostRow } from '../../storage/reads/monitor-queries.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import {
   foundAgents,
@@ -14,22 +14,22 @@ import {
   type StateFile,
   stateFileOf,
 } from '../common/query-files.ts';
-import { HttpProblem } from '../http/http-problem.ts';
 import { viewColumns } from '../state-files/query-views.ts';
 import { unreadableOnes } from '../top/problems.ts';
 import type { Unreadable } from '../top/unreadable-states.ts';
 import type { OpenState } from './kept-copies.ts';
+import { type Place, placeIn, tokenOf } from './list-token.ts';
 
 /** Longer than any URL. */
 const TEXT_MAX = 65_536;
 
 const rowSchema = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
-type Row = Readonly<z.output<typeof rowSchema>>;
+export type Row = Readonly<z.output<typeof rowSchema>>;
 
 export const rowsPage = z.object({
   rows: z.array(rowSchema),
   next: z.string().nullable().meta({
-    description: 'Continues after the last row; null: there are no more.',
+    description: 'The next page: send it as `after`. null: there are no more rows.',
   }),
   problems: z.array(z.string()).meta({
     description: 'A sentence for each agent whose state could not be read.',
@@ -59,10 +59,7 @@ export interface HostsQuery {
   readonly after?: string | undefined;
 }
 
-/** The value by which the list is sorted, and the host, which decides between equal ones. */
-type Cursor = readonly [number | string, string];
-
-const WHOLE_HOST = rowsOfHost('hosts', viewColumns.hosts);
+const WHOLE_HOST = hostRow(viewColumns.hosts);
 
 /**
  * The hosts of all agents, each once. Numbers are sorted in descending order, names in ascending
@@ -76,11 +73,10 @@ export function hostsPage(
   living: readonly string[],
   open: OpenState = openStateFile,
 ): RowsPage {
-  const { sort, limit, agent } = query;
-  const isName = sort === 'host';
+  const { limit, agent } = query;
   return withFiles({ config, agent, open }, (files) => {
     const rows: Row[] = [];
-    let after = query.after === undefined ? undefined : cursorOf(query.after, isName);
+    let after = query.after === undefined ? undefined : placeIn(listOf(query), query.after);
     // Rows of hosts that others have taken over do not count, so one reading may give too few.
     for (;;) {
       const all = foundHosts(files, query, after);
@@ -88,10 +84,12 @@ export function hostsPage(
       for (const [i, { file, host, by }] of all.entries()) {
         // Two files may have a host with the same value: the cursor is behind both.
         const isTwin = after?.[0] === by && after[1] === host;
-        if (rows.length === limit && !isTwin) return { rows, next: after ? textOf(after) : null };
+        if (rows.length === limit && !isTwin) {
+          return { rows, next: after ? tokenOf(listOf(query), after) : null };
+        }
         if (i >= limit && !isTwin) break;
         after = [by, host];
-        const held = holder(hostRows(files, filesOf.get(host) ?? [], host), living);
+        const held = heldHost(files, filesOf.get(host) ?? [], host, living);
         if (held?.agent === file.agent) rows.push(held);
       }
       if (all.length <= limit) return { rows, next: null };
@@ -100,7 +98,7 @@ export function hostsPage(
 }
 
 /** At least the first `limit` rows after the cursor, and one more if there are more. */
-function foundHosts(files: ReadFiles, query: HostsQuery, after: Cursor | undefined) {
+function foundHosts(files: ReadFiles, query: HostsQuery, after: Place | undefined) {
   const { sort, limit, agent, state, search } = query;
   const isName = sort === 'host';
   const filter = new HostFilter();
@@ -128,10 +126,19 @@ function filesByHost(files: ReadFiles, hosts: readonly string[]): Map<string, St
   return new Map([...byHost].map(([host, each]) => [host, each.map(({ file }) => file)]));
 }
 
-function hostRows(files: ReadFiles, holding: readonly StateFile[], host: string): Row[] {
-  return holding.flatMap((file) =>
-    files.of(file, () => rowsOf(file, viewColumns.hosts, WHOLE_HOST, host, 1, 0)),
+/** The row of a host that counts, from the given files; see `holder`. */
+export function heldHost(
+  files: ReadFiles,
+  holding: readonly StateFile[],
+  host: string,
+  living: readonly string[],
+): Row | undefined {
+  const rows = holding.flatMap((file) =>
+    files.of(file, () => {
+      return [...file.rows(WHOLE_HOST, host)].map((row) => namedRow(file, viewColumns.hosts, row));
+    }),
   );
+  return holder(rows, living);
 }
 
 /**
@@ -153,12 +160,13 @@ function holder(rows: readonly Row[], living: readonly string[]): Row | undefine
  */
 export function mergedHosts(
   pages: readonly RowsPage[],
-  { sort, limit }: HostsQuery,
+  query: HostsQuery,
   living: readonly string[],
 ): RowsPage {
+  const { sort, limit } = query;
   const isName = sort === 'host';
   const all = pages.flatMap(({ rows }) =>
-    rows.map((row): { row: Row; cursor: Cursor } => {
+    rows.map((row): { row: Row; cursor: Place } => {
       return {
         row,
         cursor: [isName ? String(row.host) : sortedNumber(row[sort]), String(row.host)],
@@ -179,9 +187,14 @@ export function mergedHosts(
     rows: shown.flatMap(({ row }) => {
       return holder(byHost.get(row.host) ?? [], living) === row ? [row] : [];
     }),
-    next: isCut && last ? textOf(last.cursor) : null,
+    next: isCut && last ? tokenOf(listOf(query), last.cursor) : null,
     problems: pages.flatMap(({ problems }) => problems),
   };
+}
+
+/** Names a list of hosts in its tokens. */
+function listOf({ sort }: HostsQuery): string {
+  return `hosts by ${sort}`;
 }
 
 function compare(a: number | string, b: number | string, isName: boolean): number {
@@ -189,45 +202,13 @@ function compare(a: number | string, b: number | string, isName: boolean): numbe
   return a < b === isName ? 1 : -1;
 }
 
-export type UrlView = 'pages' | 'frontier' | 'skipped';
-
-export interface UrlsQuery {
-  readonly host: string;
-  readonly limit: number;
-  readonly after?: string | undefined;
-}
-
-/** The URLs of one host in a view, in the order of the file of its holder. */
-export function urlsPage(
-  config: ResolvedConfig,
-  view: UrlView,
-  { host, limit, after }: UrlsQuery,
-  living: readonly string[],
-  open: OpenState = openStateFile,
-): RowsPage {
-  const columns = viewColumns[view];
-  const passed = after === undefined ? 0 : passedOf(after);
-  const sql = rowsOfHost(view, columns);
-  return withFiles({ config, open }, (files) => {
-    const held = holder(hostRows(files, files.files, host), living);
-    const file = files.files.find(({ agent }) => agent === held?.agent);
-    if (!file) return { rows: [], next: null };
-    const rows = files.of(file, () => rowsOf(file, columns, sql, host, limit + 1, passed));
-    const next = rows.length > limit ? textOf([passed + limit, host]) : null;
-    return { rows: rows.slice(0, limit), next, holder: file.agent };
-  });
-}
-
-function rowsOf(
+export function namedRow(
   file: StateFile,
   columns: readonly string[],
-  sql: string,
-  ...values: readonly unknown[]
-): Row[] {
-  return [...file.rows(sql, ...values)].map((row) => {
-    const named = columns.map((name, i) => [name, plain(row[i])] as const);
-    return { agent: file.agent, ...Object.fromEntries(named) };
-  });
+  row: readonly unknown[],
+): Row {
+  const named = columns.map((name, i) => [name, plain(row[i])] as const);
+  return { agent: file.agent, ...Object.fromEntries(named) };
 }
 
 /** Null for what neither an agent writes nor JSON has. */
@@ -250,7 +231,7 @@ interface Source {
 }
 
 /** The open files. One that turns out to be damaged has no rows, and is named. */
-class ReadFiles {
+export class ReadFiles {
   readonly files: StateFile[] = [];
   readonly lost = new Map<string, Unreadable>();
 
@@ -270,7 +251,7 @@ class ReadFiles {
   }
 }
 
-function withFiles(
+export function withFiles(
   { config, agent, open }: Source,
   read: (files: ReadFiles) => Omit<RowsPage, 'problems'>,
 ): RowsPage {
@@ -292,31 +273,4 @@ function withFiles(
   } finally {
     for (const file of files.files) file.close();
   }
-}
-
-function passedOf(after: string): number {
-  const [passed] = cursorOf(after, false);
-  if (Number.isSafeInteger(passed) && Number(passed) >= 0) return Number(passed);
-  throw wrongCursor();
-}
-
-function textOf(cursor: Cursor): string {
-  return Buffer.from(JSON.stringify(cursor)).toString('base64url');
-}
-
-function cursorOf(text: string, isName: boolean): Cursor {
-  try {
-    const [value, host]: unknown[] = JSON.parse(Buffer.from(text, 'base64url').toString());
-    if (typeof value === (isName ? 'string' : 'number') && typeof host === 'string') {
-      return [value as number | string, host];
-    }
-  } catch {
-    // Not a cursor of this list.
-  }
-  throw wrongCursor();
-}
-
-function wrongCursor(): HttpProblem {
-  const detail = 'the value of "after" is not from an answer with the same "sort"';
-  return new HttpProblem(400, 'cursor-invalid', detail, 'use "next" of the previous answer');
 }

@@ -1,4 +1,4 @@
-// SQL for the dashboard: hosts in pages, the URLs of a host, and events. Each statement ends soon,
+// SQL for the dashboard: hosts in pages, and events. Each statement ends soon,
 // also in a file with millions of URLs.
 
 /** The hosts of an agent; with a step above 1, about each `step`th of them. */
@@ -69,14 +69,17 @@ export class HostFilter {
   }
 }
 
-/** -1 for what is no number that JavaScript can tell from the next one; see `sortedNumber`. */
 function sortKey(sort: string): string {
-  if (sort === 'host') return 'host';
-  const beyond = Number.MAX_SAFE_INTEGER + 1;
-  return `coalesce(nullif(max(min(${sort}, ${beyond}), -1), ${beyond}), -1)`;
+  return sort === 'host' ? 'host' : numberKey(sort);
 }
 
-/** The columns of one host in a view; the last two parameters are the page. */
-export function rowsOfHost(view: string, columns: readonly string[]): string {
-  return `SELECT ${columns.join(', ')} FROM ${view} WHERE host = ? LIMIT ? OFFSET ?`;
+/** -1 for what is no number that JavaScript can tell from the next one; see `sortedNumber`. */
+export function numberKey(column: string): string {
+  const beyond = Number.MAX_SAFE_INTEGER + 1;
+  return `coalesce(nullif(max(min(${column}, ${beyond}), -1), ${beyond}), -1)`;
+}
+
+/** One host. Its name is unique. */
+export function hostRow(columns: readonly string[]): string {
+  return `SELECT ${columns.join(', ')} FROM hosts WHERE host = ?`;
 }

@@ -28,15 +28,18 @@ WHERE u.state = 0 AND h.owned;
  */
 const SINCE = 'u.state = 0 AS queued_again, u.reason AS skipped';
 
+/** @param ended - see `pageColumns` */
+export const lastAnswer = (ended: 'u' | 'p'): string => `${pageColumns(ended)}, ${SINCE}`;
+
 export const ANSWERS_OF_SKIPPED = `
 DROP VIEW pages;
 CREATE VIEW pages AS
-SELECT ${pageColumns('u')}, ${SINCE}
+SELECT ${lastAnswer('u')}
 FROM host_rows h CROSS JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
 CROSS JOIN page_records p ON p.id = u.id
 WHERE u.state IN (1, 2) AND h.owned
 UNION ALL
-SELECT ${pageColumns('p')}, ${SINCE}
+SELECT ${lastAnswer('p')}
 FROM host_rows h CROSS JOIN former_pages p ON ${idsOfHost('p.id', 'h.number')}
 CROSS JOIN urls u ON u.id = p.id
 WHERE u.state IN (0, 3) AND h.owned;

@@ -9,12 +9,8 @@ import { readerOf } from '../../../../agent/cli/common/query-files.ts';
 import { eventsOf } from '../../../../agent/cli/views/agent-events.ts';
 import { circleAt, historyOf } from '../../../../agent/cli/views/history.ts';
 import type { OpenState } from '../../../../agent/cli/views/kept-copies.ts';
-import {
-  HOST_SORTS,
-  hostsPage,
-  mergedHosts,
-  urlsPage,
-} from '../../../../agent/cli/views/query-pages.ts';
+import { HOST_SORTS, hostsPage, mergedHosts } from '../../../../agent/cli/views/query-pages.ts';
+import { urlsPage } from '../../../../agent/cli/views/url-pages.ts';
 import { crawlOf } from './state-files.ts';
 
 const ODD = {

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { hostsPage, mergedHosts, urlsPage } from '../../../../agent/cli/views/query-pages.ts';
+import { hostsPage, mergedHosts } from '../../../../agent/cli/views/query-pages.ts';
+import { urlsPage } from '../../../../agent/cli/views/url-pages.ts';
 import { crawlOf, damage } from './state-files.ts';
 
 const page = (

@@ -13,6 +13,8 @@ import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 export interface Crawl {
   readonly config: ResolvedConfig;
   readonly fileOf: (id: string) => string;
+  /** What an agent stores later. */
+  readonly change: (id: string, write: (store: SqliteStore) => void) => void;
 }
 
 /** @param write - what an agent has stored */
@@ -23,24 +25,26 @@ export function crawlOf(
 ): Crawl {
   const dataDir = fs.mkdtempSync(join(tmpdir(), 'ubiring-states-'));
   t.after(() => fs.rmSync(dataDir, { recursive: true }));
-  for (const id of ids) {
-    const directory = join(dataDir, id);
-    fs.mkdirSync(directory);
-    const state = openState({ directory, crawl: 'c', agent: id });
+  const change: Crawl['change'] = (id, act) => {
+    const state = openState({ directory: join(dataDir, id), crawl: 'c', agent: id });
     assert.ok(state.ok);
     const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
     store.begin();
-    write(store, id);
+    act(store);
     store.commit(false);
     store.close();
     state.unlock();
+  };
+  for (const id of ids) {
+    fs.mkdirSync(join(dataDir, id));
+    change(id, (store) => write(store, id));
   }
   const agents = ids.map((id) => ({ id, listen: '', address: '', capacity: 1 }));
   const config = {
     ...{ file: 'crawl.yaml', unplaced: [], strangers: [], agent: { dataDir } },
     cluster: { agents, overlay: 'ring', replicas: 20, backups: 1, contacts: [] },
   } as unknown as ResolvedConfig;
-  return { config, fileOf: (id) => join(dataDir, id, 'state.sqlite') };
+  return { config, change, fileOf: (id) => join(dataDir, id, 'state.sqlite') };
 }
 
 /** Overwrites the first page of a table. The file can still be opened. */
