@@ -116,19 +116,18 @@ export function Agents({ view, colours, onLeave }) {
 /** Loads pages of rows; starts again when the query changes. */
 export function useRows(path, query) {
   const key = JSON.stringify([path, query]);
-  const [state, set] = useState({ key, rows: [], next: null, error: null, isLoading: true });
+  const [state, set] = useState({ rows: [], isLoading: true });
   const running = useRef(null);
-  const load = async (after) => {
+  const load = async (more) => {
     running.current?.abort();
     const control = new AbortController();
     running.current = control;
     try {
-      const page = await get(path, { ...query, after }, control.signal);
+      const page = await get(path, { ...query, ...more }, control.signal);
       set((was) => {
-        // A row that has moved in the order since an earlier page is in both.
-        const rows = after && was.key === key ? [...was.rows, ...page.rows] : page.rows;
-        const unique = new Map(rows.map((row) => [row.url ?? row.host, row]));
-        return { ...page, key, isLoading: false, rows: [...unique.values()] };
+        const rows = more?.after && was.key === key ? [...was.rows, ...page.rows] : page.rows;
+        // A host whose number has changed since an earlier page is in both.
+        return { ...page, key, rows: [...new Map(rows.map((row) => [row.url ?? row.host, row])).values()] };
       });
     } catch (error) {
       if (error.name !== 'AbortError') set((was) => ({ ...was, error, isLoading: false }));
@@ -138,7 +137,9 @@ export function useRows(path, query) {
     load();
     return () => running.current?.abort();
   }, [key]);
-  return { ...state, more: () => load(state.next) };
+  const limit = state.rows.length + 100;
+  // Numbers change, so that hosts change their places: a longer page has each once, of 1000 at most.
+  return { ...state, more: () => load((query.sort ?? 'host') !== 'host' && limit <= 1000 ? { limit } : { after: state.next }) };
 }
 
 const HOST_STATES = ['waiting', 'visiting', 'backing off', 'trap', 'done'];
@@ -151,7 +152,7 @@ const HOST_SORTS = [
 ];
 
 export function Hosts({ view, filters, setFilters }) {
-  const { search, state, agent, sort } = filters;
+  const { search, state, agent, sort = 'pages_queued' } = filters;
   // What is typed must outlast the next answer of the agents.
   const [typed, setTyped] = useState(search ?? '');
   useEffect(() => setTyped(search ?? ''), [search]);
@@ -161,7 +162,7 @@ export function Hosts({ view, filters, setFilters }) {
   const columns = [
     { title: 'Host', of: (h) => html`<a href=${`#lookup?host=${encodeURIComponent(h.host)}`}>${h.host}</a>` },
     { title: 'Agent', of: (h) => h.agent },
-    { title: 'State', of: (h) => html`<span class=${`pill ${h.state === 'visiting' ? 'good' : h.state === 'done' || h.state === 'waiting' ? '' : 'warn'}`}>${h.state}</span>` },
+    { title: 'State', of: (h) => html`<span class=${`pill ${{ visiting: 'good', trap: 'warn', 'backing off': 'warn' }[h.state] ?? ''}`}>${h.state}</span>` },
     { title: 'Queue', number: true, of: (h) => count(h.pages_queued) },
     { title: 'Pages', number: true, of: (h) => count(h.pages_done) },
     { title: 'Delay', number: true, of: (h) => duration(h.delay_ms) },
@@ -174,12 +175,12 @@ export function Hosts({ view, filters, setFilters }) {
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
       <label>Name <input type="search" value=${typed} placeholder="part of the name" onInput=${(event) => setTyped(event.target.value)} onChange=${change('search')} /></label>
       <label>State <select value=${state ?? ''} onChange=${change('state')}>
-        <option value="">all</option>${HOST_STATES.map((one) => html`<option value=${one}>${one}</option>`)}
+        <option value="">all</option>${HOST_STATES.map((one) => html`<option>${one}</option>`)}
       </select></label>
       <label>Agent <select value=${agent ?? ''} onChange=${change('agent')}>
-        <option value="">all</option>${(view?.agents ?? []).map(({ id }) => html`<option value=${id}>${id}</option>`)}
+        <option value="">all</option>${(view?.agents ?? []).map(({ id }) => html`<option>${id}</option>`)}
       </select></label>
-      <label>Order <select value=${sort ?? 'pages_queued'} onChange=${change('sort')}>
+      <label>Order <select value=${sort} onChange=${change('sort')}>
         ${HOST_SORTS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
       </select></label>
     </form>
@@ -205,7 +206,7 @@ export function Events({ events, filters, setFilters }) {
         <option value="">all</option>${kinds.map((kind) => html`<option value=${kind}>${kindText(kind)}</option>`)}
       </select></label>
       <label>Agent <select value=${filters.agent ?? ''} onChange=${change('agent')}>
-        <option value="">all</option>${ids.map((id) => html`<option value=${id}>${id}</option>`)}
+        <option value="">all</option>${ids.map((id) => html`<option>${id}</option>`)}
       </select></label>
     </form>
     <${EventList} events=${shown} />

@@ -103,6 +103,26 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     }
   });
 
+  test('More shows each host once, whatever the queues do meanwhile', async () => {
+    const hosts = 330;
+    const cluster = await started(4, 'ring', hosts);
+    const { page, faults } = await opened(cluster.url, 1600);
+    for (const part of ['hosts', 'hosts?sort=host']) {
+      await page.goto(`${cluster.url}#${part}`);
+      for (const shown of [100, 200, 300]) {
+        const rows = page.locator('tbody tr');
+        await untilAsked(`${shown} hosts`, async () => (await rows.count()) === shown);
+        await page.getByRole('button', { name: 'More' }).click();
+      }
+      const more = page.getByRole('button', { name: 'More' });
+      await untilAsked('all hosts', async () => (await more.count()) === 0);
+      const names = await page.locator('tbody td:first-child').allTextContents();
+      assert.deepEqual([names.length, new Set(names).size], [hosts, hosts], part);
+    }
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+
   for (const overlay of ['ring', 'kademlia'] as const) {
     test(`64 agents are readable at every width, ${overlay}`, async () => {
       const cluster = await started(64, overlay);

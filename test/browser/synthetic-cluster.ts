@@ -1,11 +1,14 @@
 // A dashboard of a cluster that does not exist: it serves the pages of the dashboard with answers that
 // are computed, so that large clusters can be looked at without running them.
 
+import assert from 'node:assert/strict';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readAssets } from '../../agent/cli/api/assets.ts';
 import { circleView } from '../../agent/cli/views/circle-view.ts';
 import type { ClusterView } from '../../agent/cli/views/cluster-watch.ts';
+import { placeIn } from '../../agent/cli/views/list-token.ts';
+import { mergedHosts } from '../../agent/cli/views/query-pages.ts';
 import type { AgentStatus } from '../../agent/monitor/agent-status.ts';
 import { agentStatus } from '../unit/cli/agent-status.ts';
 
@@ -66,9 +69,33 @@ function historyOf(ids: readonly string[]) {
   };
 }
 
+/** Each answer finds other queues, as in a crawl: hosts change their places in the order. */
+function hostsOf(hosts: number) {
+  let asked = 0;
+  return (search: URLSearchParams) => {
+    const sort = search.get('sort') === 'host' ? 'host' : 'pages_queued';
+    const limit = Number(search.get('limit') ?? 100);
+    assert.ok(limit <= 1000, `${limit} rows`);
+    const after = search.get('after');
+    const place = after === null ? null : placeIn(`hosts by ${sort}`, after);
+    asked++;
+    const rows = Array.from({ length: hosts }, (_, n) => ({
+      ...{ agent: 'a1', host: `h${n}.test`, state: 'visiting', delay_ms: 1000, pages_done: n },
+      pages_queued: varied(n + asked * hosts, 5000),
+    })).filter(({ host, pages_queued: queued }) => {
+      if (place === null) return true;
+      const [sorted, name] = place;
+      if (sort === 'host' || queued === sorted) return host > name;
+      return queued < Number(sorted);
+    });
+    return mergedHosts([{ rows, next: null, problems: [] }], { sort, limit }, []);
+  };
+}
+
 export async function startSynthetic(
   agents: number,
   overlay: 'ring' | 'kademlia',
+  hosts = 0,
 ): Promise<SyntheticCluster> {
   const assets = readAssets();
   const cluster = { overlay, replicas: 100, kademlia: { ids: 8 } } as never;
@@ -94,14 +121,15 @@ export async function startSynthetic(
     const members = at < 4000 ? all.slice(0, 1) : at < 9000 ? all : all.slice(0, -1);
     return members.map((id) => ({ id, capacity: 1 }));
   };
-  const answers: Readonly<Record<string, (at: string | null) => unknown>> = {
+  const answers: Readonly<Record<string, (search: URLSearchParams) => unknown>> = {
     '/api/v1/cluster': view,
-    '/api/v1/circle': (at) => {
+    '/api/v1/circle': (search) => {
+      const at = search.get('at');
       const members = at === null ? parts() : partsAt(Number(at));
       return { overlay, views: [circleView(cluster, ids, members)] };
     },
     '/api/v1/history': () => historyOf(all),
-    '/api/v1/hosts': () => ({ rows: [], next: null, problems: [] }),
+    '/api/v1/hosts': hostsOf(hosts),
   };
   const server = http.createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
@@ -109,7 +137,7 @@ export async function startSynthetic(
     const answer = answers[pathname];
     response.setHeader('ubiring-role', roleNow);
     if (asset) response.writeHead(200, { 'content-type': asset.type }).end(asset.body);
-    else if (answer) response.end(JSON.stringify(answer(searchParams.get('at'))));
+    else if (answer) response.end(JSON.stringify(answer(searchParams)));
     else if (pathname === '/api/v1/events') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(EVENTS);
     } else response.writeHead(404).end('{}');

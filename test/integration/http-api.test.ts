@@ -71,12 +71,12 @@ describe('HTTP server', { concurrency: 1 }, () => {
     const names = whole.rows.map(({ host }) => host);
     assert.ok(names.length > 8);
     assert.deepEqual(names, [...names].sort());
-    for (const sort of ['host', 'pages_queued', 'pages_done']) {
+    for (const sort of ['', 'pages_queued', 'pages_done']) {
       const paged: unknown[] = [];
       let after: string | null = '';
       for (let pages = 0; after !== null && pages < 20; pages++) {
         const page: Rows = await json<Rows>(
-          `${api}/hosts?sort=${sort}&limit=3${after && `&after=${after}`}`,
+          `${api}/hosts?limit=3${sort && `&sort=${sort}`}${after && `&after=${after}`}`,
         );
         assert.ok(page.rows.length <= 3);
         paged.push(...page.rows.map(({ host }) => host));
@@ -84,7 +84,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
       }
       // The crawl may find more hosts meanwhile.
       const known = paged.filter((host) => names.includes(String(host)));
-      if (sort === 'host') assert.deepEqual([known, paged.toSorted()], [names, paged]);
+      if (sort === '') assert.deepEqual([known, paged.toSorted()], [names, paged]);
       else assert.ok(new Set(paged).size >= names.length / 2, `${sort}: ${paged.join()}`);
     }
     await refusal(`${api}/hosts?after=x`, {}, 400, 'cursor-invalid');

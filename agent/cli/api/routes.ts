@@ -76,7 +76,10 @@ const hostsQuery = z.strictObject({
   }),
   state: z.enum(HOST_STATES).optional(),
   search: z.string().min(1).max(300).optional().meta({ description: 'Part of the host name.' }),
-  sort: z.enum(HOST_SORTS).default('pages_queued'),
+  sort: z.enum(HOST_SORTS).default('host').meta({
+    description:
+      'By a number, the largest first. A host whose number changes meanwhile may be missed or repeated.',
+  }),
   limit,
   after,
   scope,
@@ -152,6 +155,8 @@ const READING: readonly Route[] = [
   route({
     ...{ method: 'GET', path: '/hosts', role: 'read' },
     summary: 'Hosts',
+    description:
+      'Sorted by name: the pages of the list have each host once, also while the crawl runs.',
     query: hostsQuery,
     result: rowsPage,
     handle: ({ lists }, { query: { scope: of, ...query }, client }) =>
