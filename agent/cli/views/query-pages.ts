@@ -180,9 +180,11 @@ export function mergedHosts(
     pages.flatMap(({ rows }) => rows),
     ({ host }) => host,
   );
-  const shown = all.slice(0, limit);
+  // Two machines may have a host: the token is behind both.
+  const after = all.findIndex(({ row }, i) => i >= limit && row.host !== all[i - 1]?.row.host);
+  const shown = after < 0 ? all : all.slice(0, after);
   const last = shown.at(-1);
-  const isCut = all.length > limit || pages.some(({ next }) => next !== null);
+  const isCut = after >= 0 || pages.some(({ next }) => next !== null);
   return {
     rows: shown.flatMap(({ row }) => {
       return holder(byHost.get(row.host) ?? [], living) === row ? [row] : [];

@@ -123,4 +123,10 @@ it('a host on two machines is listed once: of the living agent, else with the la
   };
   assert.deepEqual(agentOf(['a2']), ['a2']);
   assert.deepEqual(agentOf([]), ['a1']);
+  const cut = mergedHosts([...pages, page([['i', 0]])], { sort: 'host', limit: 1 }, ['a2']);
+  assert.deepEqual(
+    cut.rows.map(({ agent }) => agent),
+    ['a2'],
+  );
+  assert.notEqual(cut.next, null);
 });
