@@ -58,9 +58,21 @@ export function openStateFiles(
   expected: readonly string[],
   onOpened?: (agent: string) => void,
 ): StateFiles {
+  return openTogether(dataDir, () => openAll(dataDir, expected, onOpened));
+}
+
+/**
+ * Opens all files again if a host has moved between agents meanwhile.
+ *
+ * @param open - opens the files of the data directory
+ */
+export function openTogether<T extends { readonly files: readonly StateFile[] }>(
+  dataDir: string,
+  open: () => T,
+): T {
   for (let opened = 1; ; opened++) {
     const before = heldHosts(dataDir);
-    const found = openAll(dataDir, expected, onOpened);
+    const found = open();
     const isOver = opened === OPENED_MAX || found.files.length < 2;
     if (isOver || !found.files.some((file) => hasGivenHosts(file, before.get(file.path))))
       return found;
@@ -74,7 +86,9 @@ export type Held = { readonly last: number };
 /** The hosts of each file, by path; only for files that a process has open. */
 function heldHosts(dataDir: string): Map<string, Held> {
   const held = new Map<string, Held>();
-  for (const agent of foundAgents(dataDir)) {
+  const agents = foundAgents(dataDir);
+  if (agents.length < 2) return held;
+  for (const agent of agents) {
     const path = stateFileOf(dataDir, agent);
     if (!fs.existsSync(`${path}-shm`)) continue;
     const of = heldIn(path);

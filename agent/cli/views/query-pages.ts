@@ -11,6 +11,7 @@ import {
   foundAgents,
   isDamage,
   openStateFile,
+  openTogether,
   type StateFile,
   stateFileOf,
 } from '../common/query-files.ts';
@@ -74,7 +75,7 @@ export function hostsPage(
   open: OpenState = openStateFile,
 ): RowsPage {
   const { limit, agent } = query;
-  return withFiles({ config, agent, open }, (files) => {
+  return withFiles({ config, agent, open, isTogether: true }, (files) => {
     const rows: Row[] = [];
     let after = query.after === undefined ? undefined : placeIn(listOf(query), query.after);
     // Rows of hosts that others have taken over do not count, so one reading may give too few.
@@ -230,6 +231,8 @@ interface Source {
   /** Only damage to its file is named. */
   readonly agent?: string | undefined;
   readonly open: OpenState;
+  /** The rows of several files make one list: a host must not move while they are opened. */
+  readonly isTogether?: boolean;
 }
 
 /** The open files. One that turns out to be damaged has no rows, and is named. */
@@ -253,20 +256,25 @@ export class ReadFiles {
   }
 }
 
-export function withFiles(
-  { config, agent, open }: Source,
-  read: (files: ReadFiles) => Omit<RowsPage, 'problems'>,
-): RowsPage {
+function openedFiles(config: ResolvedConfig, open: OpenState): ReadFiles {
   const { dataDir } = config.agent;
   const files = new ReadFiles();
-  const ids = foundAgents(dataDir);
+  for (const id of foundAgents(dataDir)) {
+    const path = stateFileOf(dataDir, id);
+    const opened = open(id, path);
+    if (typeof opened !== 'string') files.files.push(opened);
+    else files.lost.set(id, { agent: id, path, why: opened.slice(`${id}: ${path} `.length) });
+  }
+  return files;
+}
+
+export function withFiles(
+  { config, agent, open, isTogether = false }: Source,
+  read: (files: ReadFiles) => Omit<RowsPage, 'problems'>,
+): RowsPage {
+  const opened = () => openedFiles(config, open);
+  const files = isTogether ? openTogether(config.agent.dataDir, opened) : opened();
   try {
-    for (const id of ids) {
-      const path = stateFileOf(dataDir, id);
-      const opened = open(id, path);
-      if (typeof opened !== 'string') files.files.push(opened);
-      else files.lost.set(id, { agent: id, path, why: opened.slice(`${id}: ${path} `.length) });
-    }
     const found = read(files);
     const lost = [...files.lost.values()];
     const named = lost.filter((one) => agent === undefined || one.agent === agent);

@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import Database from 'better-sqlite3';
+import { openStateFile } from '../../../../agent/cli/common/query-files.ts';
 import { hostsPage, mergedHosts } from '../../../../agent/cli/views/query-pages.ts';
 import { urlsPage } from '../../../../agent/cli/views/url-pages.ts';
+import type { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { crawlOf, damage } from './state-files.ts';
 
 const page = (
@@ -111,6 +114,33 @@ it('a host in the files of two agents is listed once, for the agent that answers
   }
   const ofDead = hostsPage(config, { agent: 'a1', sort: 'host', limit: 9 }, ['a2']);
   assert.deepEqual(ofDead.rows, []);
+});
+
+it('a host that moves while the files are opened is listed', (t) => {
+  const enqueue = (store: SqliteStore) => {
+    store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
+  };
+  const { config, fileOf, change } = crawlOf(t, ['a1', 'a2'], (store, id) => {
+    if (id === 'a2') enqueue(store);
+  });
+  // As agents that run have them open.
+  for (const id of ['a1', 'a2']) {
+    const db = new Database(fileOf(id));
+    db.prepare('SELECT count(*) FROM host_rows').get();
+    t.after(() => db.close());
+  }
+  let opened = 0;
+  const { rows } = hostsPage(config, { sort: 'host', limit: 9 }, ['a1', 'a2'], (id, path) => {
+    if (id === 'a2' && opened++ === 0) {
+      change('a1', enqueue);
+      change('a2', (store) => store.deleteHost('h.test'));
+    }
+    return openStateFile(id, path);
+  });
+  assert.deepEqual(
+    rows.map(({ agent, host }) => [agent, host]),
+    [['a1', 'h.test']],
+  );
 });
 
 it('a host on two machines is listed once: of the living agent, else with the latest fetch', () => {
