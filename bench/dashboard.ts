@@ -90,7 +90,7 @@ async function windowOf(pid: number, url: string, clients: number, ms: number): 
 }
 
 const LISTS = [
-  ...['hosts', 'hosts?sort=host', 'hosts?sort=pages_done', 'hosts?sort=delay_ms'],
+  ...['hosts', 'hosts?sort=pages_queued', 'hosts?sort=pages_done', 'hosts?sort=delay_ms'],
   ...['hosts?sort=last_fetch_at', 'hosts?state=backing%20off', 'hosts?search=site12.'],
   ...['frontier?host=host7.site7.example', 'pages?host=host7.site7.example'],
   ...['skipped?host=host7.site7.example', 'pages?host=host7.site7.example&sort=fetched_at'],
