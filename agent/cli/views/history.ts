@@ -83,11 +83,13 @@ function samplesOf(file: StateFile): number[][] {
 }
 
 function changesOf({ agent, rows }: StateFile): Change[] {
-  const changes = [...rows(EVENTS_OF_MEMBERS, 0)].map(([, at, kind, named, given]): Change => {
-    const id = String(named ?? agent);
-    const capacity = given === null ? {} : { capacity: Number(given) };
-    return { at: Number(at), by: agent, id, kind: String(kind), ...capacity };
-  });
+  const changes = [...rows(EVENTS_OF_MEMBERS, 0, Number.MAX_SAFE_INTEGER)].map(
+    ([at, kind, named, given]): Change => {
+      const id = String(named ?? agent);
+      const capacity = given === null ? {} : { capacity: Number(given) };
+      return { at: Number(at), by: agent, id, kind: String(kind), ...capacity };
+    },
+  );
   // No agent has written the others, and a circle cannot be made of them.
   return changes.filter(({ id, capacity = 0 }) => {
     return id.length <= ID_CHARS_MAX && capacity >= 0 && capacity <= CAPACITY_MAX;

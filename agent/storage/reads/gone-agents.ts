@@ -1,10 +1,12 @@
 // The last that this agent has recorded about each agent that is no member now: whether it left. It
-// is in the events, so it survives a restart. The first look goes through all of them, and each later
-// one through those that were written since.
+// is in the events, so it survives a restart. Each look goes on where the last one stopped, and reads
+// only so many that the agent does not stop working for it.
 
 import type { Connection } from '../encoding/connection.ts';
 import { EVENTS_OF_MEMBERS } from './monitor-queries.ts';
 
+/** Events of any kind: about 50 ms. */
+const LOOK_MAX = 10_000;
 /** So many agents are remembered: twice as many as a ring has. The one heard of first is dropped. */
 const AGENTS_MAX = 2048;
 /** So many are reported, so that the statuses of a thousand agents stay small. */
@@ -20,29 +22,36 @@ export interface GoneAgent {
 
 export class GoneAgents {
   readonly #events;
+  readonly #numbers;
   readonly #last = new Map<string, { readonly at: number; readonly kind: GoneAgent['kind'] }>();
-  /** The number of the last event read. */
-  #after = 0;
+  /** The number of the last event read; null: none was. */
+  #after: number | null = null;
 
   constructor(db: Connection) {
-    this.#events = db.prepare<[number], Row>(EVENTS_OF_MEMBERS);
+    this.#events = db.prepare<[number, number], Row>(EVENTS_OF_MEMBERS);
+    this.#numbers = db.prepare<[], { first: number | null; last: number | null }>(
+      'SELECT (SELECT min(id) FROM event_rows) AS first, (SELECT max(id) FROM event_rows) AS last',
+    );
   }
 
   /**
-   * Reads the new events.
+   * Reads new events.
    *
    * @param present - this agent and its members
    * @param now - monotonic milliseconds
    * @returns those that have left before the others, and of each kind the newest first
    */
   look(present: readonly string[], now: number): GoneAgent[] {
-    for (const { n, at, kind, agent } of this.#events.iterate(this.#after)) {
-      this.#after = n;
+    const { first, last } = this.#numbers.get()!;
+    const from = (this.#after ?? (first ?? 1) - 1) + 1;
+    const until = Math.min(last ?? 0, from + LOOK_MAX - 1);
+    for (const { at, kind, agent } of this.#events.iterate(from, until)) {
       if (agent === null) continue;
       this.#last.delete(agent);
       this.#last.set(agent, { at, kind });
       if (this.#last.size > AGENTS_MAX) this.#last.delete(this.#last.keys().next().value!);
     }
+    if (until >= from) this.#after = until;
     const here = new Set(present);
     const gone = [...this.#last].filter(([id]) => !here.has(id)).reverse();
     const isLeave = (one: (typeof gone)[number]) => one[1].kind === 'leave';
@@ -55,7 +64,6 @@ export class GoneAgents {
 }
 
 interface Row {
-  n: number;
   at: number;
   kind: GoneAgent['kind'];
   agent: string | null;

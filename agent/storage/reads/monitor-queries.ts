@@ -30,11 +30,11 @@ export const SAMPLES = `SELECT at, pages, queued, pages_per_second, loop_delay_m
     .join(' AND ')} ORDER BY at`;
 /**
  * When agents joined, left or were removed; `agent` is null in some events of the agent itself.
- * Parameter: the number of the event after which to begin.
+ * Parameters: the numbers of the first and the last event.
  */
-export const EVENTS_OF_MEMBERS = `SELECT id AS n, CAST(at AS INTEGER) AS at, kind,
+export const EVENTS_OF_MEMBERS = `SELECT CAST(at AS INTEGER) AS at, kind,
   json_extract(detail, '$.agent') AS agent, json_extract(detail, '$.capacity') FROM event_rows
-  WHERE id > ? AND kind IN ('join', 'suspect', 'leave') AND ${IS_EVENT} AND json_valid(detail) ORDER BY id`;
+  WHERE id BETWEEN ? AND ? AND kind IN ('join', 'suspect', 'leave') AND ${IS_EVENT} AND json_valid(detail) ORDER BY id`;
 /** The first and the last time of anything that is shown of the past. */
 export const TIMES = `SELECT CAST(min(at) AS INTEGER) AS first, CAST(max(at) AS INTEGER) AS last FROM
   (SELECT at FROM sample_rows UNION ALL SELECT at FROM event_rows) WHERE ${IS_TIME}`;

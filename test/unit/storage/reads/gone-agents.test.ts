@@ -49,3 +49,12 @@ test('gone agents: of many, those that have left are reported', () => {
   const found = gone().look([], 150);
   assert.deepEqual([found.length, found[0]?.id, found[1]?.id], [100, 'first', 'a150']);
 });
+
+test('gone agents: a look reads so many events, and the next one goes on', () => {
+  const { record, gone } = events();
+  for (let n = 0; n < 12_000; n++) record(n, 'join', { agent: 'a2' });
+  record(12_000, 'leave', { agent: 'a2' });
+  const all = gone();
+  assert.equal(all.look([], 12_000)[0]?.kind, 'join');
+  assert.equal(all.look([], 12_000)[0]?.kind, 'leave');
+});
