@@ -22,7 +22,7 @@ export function launchSummary(
   } catch (error) {
     return `cannot read the totals from the state files: ${messageOf(error)}\n`;
   }
-  const { agents: totals, missing, elsewhere } = found;
+  const { agents: totals, missing, elsewhere, queuedAgain } = found;
   const ends = new Map(agents.map(({ id, exit }) => [id, exit]));
   // Agents that were started without this launch are listed by their state files only.
   const ids = [...new Set([...ends.keys(), ...totals.map(({ agent }) => agent)])];
@@ -53,7 +53,7 @@ export function launchSummary(
   );
   const absent = missingText(missing, config);
   const rest = `${elsewhereText(elsewhere)}${blockedText(totals, config)}`;
-  return `\n${table}\n\n${absent}${trouble}${rest}`;
+  return `\n${table}\n\n${absent}${queuedAgainText(queuedAgain)}${trouble}${rest}`;
 }
 
 /** Names members without a state file in this data directory; '' if there are none. */
@@ -61,6 +61,13 @@ function missingText(missing: readonly string[], { agent }: ResolvedConfig): str
   if (missing.length === 0) return '';
   const why = `no readable state in ${agent.dataDir}; its pages are not counted here`;
   return `${missing.map((id) => `${id}: ${why}\n`).join('')}\n`;
+}
+
+/** Why an unfinished refresh counts fewer pages than the crawl before; '' if nothing is queued again. */
+function queuedAgainText(urls: number): string {
+  if (urls === 0) return '';
+  const what = urls === 1 ? 'queued URL has' : 'queued URLs have';
+  return `${count(urls)} ${what} an earlier answer, which is not counted here\n\n`;
 }
 
 /** The URLs that other networks have; '' if there are none. */

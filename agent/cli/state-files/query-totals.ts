@@ -1,5 +1,5 @@
-// The totals of a crawl for the summary of `launch`. They are counted over the merged views, so
-// they match the results of `query`.
+// The totals of a crawl for the summary of `launch`. They are counted over the merged views, each URL
+// in its present state, so they match `audit`, `status` and `query`.
 
 import type { Config } from '../../../config/config.ts';
 import { isUnusedState, openStateFiles } from '../common/query-files.ts';
@@ -35,6 +35,8 @@ export interface CrawlTotals {
   readonly missing: readonly string[];
   /** The URLs that are left to other networks. */
   readonly elsewhere: readonly { readonly network: string; readonly urls: number }[];
+  /** URLs that are queued again after an answer, as in an unfinished refresh: not among the pages. */
+  readonly queuedAgain: number;
 }
 
 export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): CrawlTotals {
@@ -55,7 +57,8 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
          FROM (SELECT agent, host, count(*) AS n, count(status) AS answered, sum(bytes) AS bytes,
             sum(coalesce(status, 0) = 429 OR coalesce(status, 0) >= 500) AS refused,
             max(coalesce(error, '') IN (${HOST_CODES})) AS givenUp
-          FROM pages GROUP BY agent, host) GROUP BY agent`,
+          FROM pages WHERE NOT queued_again AND skipped IS NULL GROUP BY agent, host)
+         GROUP BY agent`,
       )
       .all();
     const blocked = db
@@ -64,6 +67,10 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
          WHERE reason = 'blocked' GROUP BY agent`,
       )
       .all();
+    const queuedAgain = db
+      .prepare<[], number>('SELECT count(*) FROM pages WHERE queued_again')
+      .pluck()
+      .get()!;
     const elsewhere = db
       .prepare<[], CrawlTotals['elsewhere'][number]>(
         `SELECT network, count(*) AS urls FROM (
@@ -87,7 +94,7 @@ export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): C
       return [{ ...found, blocked: 0, blockedHost: null, ...skipped, hosts: held, end }];
     });
     const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
-    return { agents, missing, elsewhere };
+    return { agents, missing, elsewhere, queuedAgain };
   } finally {
     db.close();
     views.close();
