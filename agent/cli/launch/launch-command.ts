@@ -171,12 +171,9 @@ async function launchLocked(
 
 /** How many agents of the config this launch starts. */
 function startedText({ cluster }: ResolvedConfig, ids: readonly string[]): string {
-  if (isPart(cluster, ids)) return `${ids.length} of ${cluster.agents.length} agents`;
+  const all = cluster.agents.length;
+  if (ids.length < all) return `${ids.length} of ${all} agents`;
   return ids.length === 1 ? '1 agent' : `${ids.length} agents`;
-}
-
-function isPart({ agents }: ResolvedConfig['cluster'], ids: readonly string[]): boolean {
-  return ids.length < agents.length;
 }
 
 /** A crawl does not fail because its dashboard cannot be served. */
@@ -237,7 +234,7 @@ class Launch {
     }
     const dashboard = () => this.#dashboard;
     const onStop = () => this.#onSignal();
-    const parts = { config, onStop, dashboard, isPart: isPart(config.cluster, ids) };
+    const parts = { config, onStop, dashboard, ids };
     this.#view = new ProgressView(parts);
     this.agents = ids.map((id) => this.#start(id));
     this.#timer = setInterval(() => this.#look(), statusEveryMs);

@@ -32,15 +32,15 @@ interface ProgressParts {
   readonly onStop: () => void;
   /** The URL of the dashboard; null: there is none, or none yet. */
   readonly dashboard: () => string | null;
-  /** The cluster has agents that another launch has started, which no line counts. */
-  readonly isPart: boolean;
+  /** The agents of this launch: the lines count no others. */
+  readonly ids: readonly string[];
 }
 
 export class ProgressView {
   readonly #stream = process.stderr;
   readonly #live: LiveView | null;
   readonly #mayType: boolean;
-  readonly #isPart: boolean;
+  readonly #ids: ReadonlySet<string>;
   #keyboard: Keyboard | null = null;
   #isEnded = false;
   /** Number of lines of the block on the screen. */
@@ -52,7 +52,7 @@ export class ProgressView {
    * @param mayType - whether to read keys while in the foreground
    */
   constructor(
-    { config, onStop, dashboard, isPart }: ProgressParts,
+    { config, onStop, dashboard, ids }: ProgressParts,
     live = isScreen(process.stderr),
     mayType = live && process.stdin.isTTY === true,
   ) {
@@ -61,7 +61,7 @@ export class ProgressView {
     this.#live = live ? new LiveView({ ...parts, caption }) : null;
     this.#live?.drawOn(this);
     this.#mayType = mayType;
-    this.#isPart = isPart;
+    this.#ids = new Set(ids);
   }
 
   get size(): Size {
@@ -77,8 +77,14 @@ export class ProgressView {
       this.#live.show(frame);
     } else if (now - this.#lineAt >= lineEveryMs) {
       this.#lineAt = now;
-      say(`${this.#isPart ? 'of this launch: ' : ''}${progressLine(frame.progress)}`);
+      const part = this.#hasOthers(frame) ? 'of the agents started here: ' : '';
+      say(`${part}${progressLine(frame.progress)}`);
     }
+  }
+
+  /** Whether the cluster has agents that this launch has not started. */
+  #hasOthers({ cluster }: TopFrame): boolean {
+    return cluster.agents.some(({ members }) => members.some(({ id }) => !this.#ids.has(id)));
   }
 
   draw(lines: readonly Line[]): void {

@@ -75,6 +75,7 @@ const reason = text(URL_CHARS_MAX);
 const numbers = [
   ...['openRequests', 'queued', 'outbox', 'unsettled', 'unanswered', 'copyLag', 'hosts', 'threads'],
   ...['hostsAwaitingRobots', 'pages', 'pagesPerSecond', 'loopDelayMs', 'rssBytes', 'uptimeMs'],
+  'fetched',
 ];
 
 const networks = having({
@@ -117,7 +118,7 @@ const status = having({
   ...{ failures: absentOr(failures), dashboard: absentOr(reason) },
   gone: absentOr(list(gone, MEMBERS_MAX)),
   members: list(member, MEMBERS_MAX),
-  handOff: having(named('given')),
+  handOff: having(named('given', 'awaited')),
   budgets: having({
     pages: nullable(
       having({

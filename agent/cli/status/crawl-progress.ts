@@ -54,6 +54,8 @@ export class ProgressMeter {
   readonly #samples: { at: number; queued: number; alive: number }[] = [];
   readonly #inherited: boolean;
   #pages = 0;
+  /** When no host moved last: the pages, and how many each process had fetched. */
+  #unmoved: { readonly pages: number; readonly fetched: ReadonlyMap<string, number> } | null = null;
   #alive = 0;
   /** When the number of living agents changed last. */
   #changedAt = 0;
@@ -85,7 +87,7 @@ export class ProgressMeter {
       hostsWithQueue: sum((status) => status.hostsWithQueue),
       hostsAwaitingRobots: sum((status) => status.hostsAwaitingRobots),
       ...(reason && { robotsWaitReason: reason }),
-      pages: this.#pagesOf(now, agents),
+      pages: this.#pagesOf(now, agents, fetchedBy(all)),
       pagesPerSecond: sum((status) => status.pagesPerSecond),
       queued,
       openRequests: sum((status) => status.openRequests),
@@ -96,17 +98,29 @@ export class ProgressMeter {
   }
 
   /**
-   * Does not decrease after a death: successors report the inherited pages with a delay. Later it
-   * may, because while a host moves, two agents may report its pages.
+   * Does not decrease after a death: successors report the inherited pages with a delay. While hosts
+   * move, two agents may report the same pages, so the count grows only by fetched pages.
    */
-  #pagesOf(now: number, agents: readonly Reported[]): number {
+  #pagesOf(now: number, agents: readonly Reported[], fetched: ReadonlyMap<string, number>): number {
     let pages = 0;
     for (const { alive, status } of agents) {
       if (status && (alive || !this.#inherited)) pages += status.pages;
     }
+    const move = movesOf(agents);
+    if (move && this.#unmoved) {
+      const { pages: before, fetched: then } = this.#unmoved;
+      // A process that was started again counts from 0.
+      let most = before;
+      for (const [id, n] of fetched) {
+        const earlier = then.get(id) ?? 0;
+        most += n < earlier ? n : n - earlier;
+      }
+      pages = Math.min(pages, most);
+    }
     const complete = agents.every(({ alive }) => alive);
     const isInherited = complete || now - this.#changedAt >= inheritMsMax;
     this.#pages = isInherited ? pages : Math.max(this.#pages, pages);
+    if (move === false) this.#unmoved = { pages: this.#pages, fetched };
     return this.#pages;
   }
 
@@ -124,6 +138,21 @@ export class ProgressMeter {
     if (samples.length < samplesMin || elapsedMs < steadyMs || shrunkBy <= 0) return null;
     return (queued * elapsedMs) / shrunkBy;
   }
+}
+
+/** Pages that each process has fetched. */
+function fetchedBy(agents: readonly Reported[]): ReadonlyMap<string, number> {
+  return new Map(agents.flatMap(({ status }) => (status ? [[status.id, status.fetched]] : [])));
+}
+
+/** Whether hosts move, or a member that joins may still report hosts of others; null: not known. */
+function movesOf(agents: readonly Reported[]): boolean | null {
+  const living = agents.filter(({ alive }) => alive);
+  const statuses = living.flatMap(({ status }) => status ?? []);
+  const joined = statuses.filter((status) => status.joined).length;
+  if (joined > 0 && joined < statuses.length) return true;
+  if (statuses.some(({ handOff }) => handOff.given > 0 || handOff.awaited > 0)) return true;
+  return statuses.length < living.length ? null : false;
 }
 
 function sharedOf(living: readonly AgentStatus[]): SharedProgress | null {

@@ -7,8 +7,9 @@ import { frameOf } from '../top/frame.ts';
 
 const parts = {
   ...{ config: {} as ResolvedConfig, onStop: () => {}, dashboard: () => null },
-  isPart: false,
+  ids: ['a1'],
 };
+const flags = { joined: true, leaving: false, relayed: false };
 const frame = frameOf([agentStatus({ id: 'a1' })]);
 
 /** What `act` writes to stderr. */
@@ -57,9 +58,14 @@ test('progress view: without a terminal, prints a line every five seconds', (t) 
   assert.deepEqual(texts, Array(2).fill('agents 1/1, hosts 0, pages 0 (0.0/s), queue 0\n'));
 });
 
-test('progress view: a launch of a part of the cluster says that it counts only its agents', (t) => {
-  const [line] = writtenBy(t, () => {
-    new ProgressView({ ...parts, isPart: true }, false, false).show(frame, 0);
+test('progress view: says that it counts only the agents that it started if there are others', (t) => {
+  const members = ['a1', 'a2'].map((id) => {
+    return { ...{ id, inc: 1, capacity: 1, address: '', silentMs: 0 }, ...flags };
   });
-  assert.match(line!, /^of this launch: agents 1\/1, hosts 0, /);
+  const joined = frameOf([agentStatus({ id: 'a1', members })]);
+  const [line] = writtenBy(t, () => new ProgressView(parts, false, false).show(joined, 0));
+  assert.match(line!, /^of the agents started here: agents 1\/1, hosts 0, /);
+  const all = { ...parts, ids: ['a1', 'a2'] };
+  const [plain] = writtenBy(t, () => new ProgressView(all, false, false).show(joined, 0));
+  assert.match(plain!, /^agents 1\/1, /);
 });

@@ -52,6 +52,32 @@ test('progress: an agent that has left counts no more; pages counted twice are f
   assert.equal(at(62_000, moved).pages, 171);
 });
 
+test('progress: counts the pages of hosts that move once', () => {
+  const meter = new ProgressMeter(true);
+  let now = 0;
+  const pagesOf = (...agents: Parameters<ProgressMeter['at']>[1]) => {
+    now += 500;
+    return meter.at(now, agents).pages;
+  };
+  const handOff = { given: 1, owed: 0, awaited: 0 };
+  const awaiting = { given: 0, owed: 0, awaited: 1 };
+  // A resumed crawl: the first agent reports before the second one does.
+  const first = { id: 'a1', pages: 100, fetched: 0 };
+  assert.equal(pagesOf(alive(first), { alive: true, status: null }), 100);
+  assert.equal(pagesOf(alive(first), alive({ id: 'a2', pages: 60, fetched: 10 })), 160);
+  // The second agent gives its hosts away, and meanwhile both fetch pages.
+  const giving = { id: 'a2', pages: 61, fetched: 11, handOff };
+  assert.equal(pagesOf(alive({ ...first, pages: 158, fetched: 3 }), alive(giving)), 164);
+  const left = { alive: false, left: true, status: agentStatus(giving) };
+  assert.equal(pagesOf(alive({ ...first, pages: 164, fetched: 3 }), left), 164);
+  // It starts again, and its state still has the hosts.
+  const back = { id: 'a2', pages: 61, fetched: 0 };
+  const owner = { ...first, pages: 165, fetched: 4 };
+  assert.equal(pagesOf(alive(owner), alive({ ...back, joined: false })), 165);
+  assert.equal(pagesOf(alive(owner), alive({ ...back, fetched: 2, handOff: awaiting })), 167);
+  assert.equal(pagesOf(alive({ ...owner, pages: 107 }), alive({ ...back, fetched: 2 })), 168);
+});
+
 test('progress: estimates the time left after the queue has shrunk for ten seconds', () => {
   const shrinking = Array.from({ length: 30 }, (_, k) => 1000 - 10 * k);
   // 20 URLs per second, 710 left.
