@@ -8,7 +8,6 @@ import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
-import { leftOf } from '../remote/left-agents.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
 import type { Problem } from '../top/problems.ts';
@@ -210,9 +209,10 @@ export class ClusterLists {
 
   /** @throws HttpProblem if no such agent is known */
   async #demandAgent(id: string): Promise<void> {
-    const { agents, unreachable } = (await this.#watch.now()).view;
+    const { agents, unreachable, left = [] } = (await this.#watch.now()).view;
     const members = agents.flatMap((one) => [one, ...one.members]).map((one) => one.id);
-    const known = new Set([...members, ...unreachable, ...foundAgents(this.#config.agent.dataDir)]);
+    const here = foundAgents(this.#config.agent.dataDir);
+    const known = new Set([...members, ...unreachable, ...left, ...here]);
     if (known.has(id)) return;
     const some = [...known].slice(0, NAMED_MAX).join(', ') || 'none';
     const detail = `no agent is called ${JSON.stringify(id)}; known: ${some}`;
@@ -226,9 +226,7 @@ export class ClusterLists {
   async #elsewhere(scope: Scope): Promise<Elsewhere> {
     if (scope === 'machine') return { agents: [], problems: [] };
     const { view } = await this.#watch.now();
-    const left = leftOf(view);
-    const silent = view.unreachable.filter((id) => !left.includes(id));
-    return agentsElsewhere({ agents: view.agents, silent }, this.#config);
+    return agentsElsewhere({ agents: view.agents, silent: view.unreachable }, this.#config);
   }
 
   /** The answers of those that have sent a valid one, each with its agent. */

@@ -28,7 +28,7 @@ const after = z.string().max(16_384).optional().meta({
 const agentId = z.string().min(1).max(64);
 const host = z.string().min(1).max(300);
 const results = z.record(z.string(), z.string()).meta({
-  description: 'By agent: `applied`, `unreachable`, or what it said.',
+  description: 'By agent: `applied`, `left` (earlier), `unreachable`, or what it said.',
 });
 const directiveResults = z
   .object({

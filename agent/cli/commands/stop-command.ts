@@ -19,6 +19,7 @@ import {
 import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
+import { askLeft } from '../remote/left-agents.ts';
 import { statusesIn } from '../remote/status-check.ts';
 import { nameable } from './known-agents.ts';
 
@@ -44,8 +45,10 @@ export async function stop(
   }
   const result = answer.result as Record<string, string>;
   if (ids.length === 0 && !isPartial) await stopOthers(loaded.config, result);
+  const silent = ids.filter((id) => result[id] === 'unreachable');
+  for (const id of await askLeft(loaded.config, silent)) result[id] = 'left';
   await printResults(Object.entries(result), flags.json);
-  return Object.values(result).every((said) => said === 'applied') ? 0 : 1;
+  return Object.values(result).every((said) => said === 'applied' || said === 'left') ? 0 : 1;
 }
 
 /** Prints a message and returns false if no agent can have one of the identifiers. */

@@ -22,6 +22,7 @@ import { durationText, print, say, version, warn } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
 import type { HttpProcess } from '../http/http-process.ts';
 import { nextSteps } from '../query/next-steps.ts';
+import { withoutLeft } from '../remote/left-agents.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
 import type { ClusterStatus } from '../status/status-command.ts';
@@ -303,7 +304,8 @@ class Launch {
       return agent.status === null || away.includes(agent) ? [] : [agent.status];
     });
     const isMissed = ({ id }: AgentProcess) => !this.#isOver() && !this.#waiting.has(id);
-    return { agents, unreachable: away.filter(isMissed).map(({ id }) => id) };
+    const unreachable = away.filter(isMissed).map(({ id }) => id);
+    return { agents, ...withoutLeft({ agents, unreachable }) };
   }
 
   #report(now: number): void {

@@ -19,6 +19,16 @@ export function leftOf({ agents, unreachable }: Heard): string[] {
   return unreachable.filter((id) => !members.has(id) && last.get(id)?.kind === 'leave');
 }
 
+/** The agents that do not answer, without those that have left: these need no attention. */
+export function withoutLeft(heard: Heard): {
+  readonly unreachable: readonly string[];
+  readonly left?: readonly string[];
+} {
+  const left = leftOf(heard);
+  const unreachable = heard.unreachable.filter((id) => !left.includes(id));
+  return { unreachable, ...(left.length > 0 && { left }) };
+}
+
 /** Asks the cluster which of these agents have left; empty if nobody answers. */
 export async function askLeft(
   config: ResolvedConfig,

@@ -28,7 +28,7 @@ import {
 import { nextSteps } from '../query/next-steps.ts';
 import { agentsQuery } from '../query/query-examples.ts';
 import { askStatus } from '../remote/ask-status.ts';
-import { leftOf } from '../remote/left-agents.ts';
+import { withoutLeft } from '../remote/left-agents.ts';
 import {
   type CheckedCompletion,
   checkedCompletion,
@@ -51,8 +51,10 @@ const dashboardsMax = 8;
 /** What `--json` prints. */
 export interface ClusterStatus {
   readonly agents: readonly AgentStatus[];
-  /** Configured agents and members that did not answer. */
+  /** Configured agents and members that did not answer, without `left`. */
   readonly unreachable: readonly string[];
+  /** Configured agents that have left the cluster; absent if there are none. */
+  readonly left?: readonly string[];
   /** Those of them whose answer has a wrong shape; absent if there are none. */
   readonly unreadable?: readonly string[];
   /** With the overlay kademlia: the agents, in groups that know nobody of each other. */
@@ -82,16 +84,15 @@ export async function status(
   else await print(`${statusText(cluster)}\n`);
   const strange = groupsText(cluster, loaded.config);
   if (!flags.json && strange !== null) warn(strange);
+  const { left = [], unreadable = [] } = cluster;
+  if (!flags.json && left.length > 0) say(leftText(left, loaded.config));
   if (!flags.json && cluster.unreachable.length > 0) {
     const silent = printable(cluster.unreachable.join(', '));
     say(`${styled('yellow', 'no answer from', caller().stderr)} ${silent}`);
-    const left = leftOf(cluster);
-    if (left.length > 0) say(leftText(left, loaded.config));
-    const { unreadable = [] } = cluster;
     if (unreadable.length > 0) say(unreadableText(unreadable));
     const known = agents
       .map(({ id }) => id)
-      .filter((id) => cluster.unreachable.includes(id) && ![...left, ...unreadable].includes(id));
+      .filter((id) => cluster.unreachable.includes(id) && !unreadable.includes(id));
     if (known.length > 0) say('if one of them does not run, start it on its machine:');
     for (const id of known.slice(0, startsMax)) say(`  ${startCommand(id, loaded.config)}`);
   }
@@ -184,17 +185,15 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
     [...unreachable, ...unreadable, ...configured].filter((id) => !heard.has(id)),
   );
   const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id, 'en', numeric);
-  const left = leftOf({ agents, unreachable: [...silent] });
+  const sorted = [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric));
+  const away = withoutLeft({ agents, unreachable: sorted });
   return {
     agents: agents.toSorted(byId),
-    unreachable: [...silent].sort((a, b) => a.localeCompare(b, 'en', numeric)),
+    ...away,
     ...(unreadable.length > 0 && { unreadable }),
     ...(groups.length > 1 && { groups }),
     // An agent that has left gets them if it joins again.
-    orders: listedDirectives(
-      orders,
-      [...heard, ...silent].filter((id) => !left.includes(id)),
-    ),
+    orders: listedDirectives(orders, [...heard, ...away.unreachable]),
   };
 }
 
@@ -254,8 +253,7 @@ function columnsOf(titles: readonly string[], numbers: readonly string[]): Table
  * if one is not 1.
  */
 function crawlTable(cluster: ClusterStatus): string {
-  const { agents, unreachable } = cluster;
-  const left = leftOf(cluster);
+  const { agents, unreachable, left = [] } = cluster;
   const isEven = agents.every(({ capacity }) => capacity === 1);
   const rowOf = (id: string, state: string, of: readonly AgentStatus[]) => {
     const sum = (one: (agent: AgentStatus) => number) => of.reduce((s, a) => s + one(a), 0);
@@ -276,9 +274,8 @@ function crawlTable(cluster: ClusterStatus): string {
   const share = isEven ? [] : ['capacity'];
   const numbers = [...share, 'hosts', 'pages', 'queue', 'open', 'rate', 'up'];
   const columns = columnsOf(['agent', 'state'], numbers);
-  const silent = unreachable.map((id) => {
-    return [id, left.includes(id) ? 'left' : 'no answer', ...numbers.map(() => '-')];
-  });
+  const rowWith = (state: string) => (id: string) => [id, state, ...numbers.map(() => '-')];
+  const silent = [...left.map(rowWith('left')), ...unreachable.map(rowWith('no answer'))];
   const all = agents.length + silent.length > 1 ? [rowOf('all', '', agents)] : [];
   return renderTable(columns, [...rows, ...silent, ...all]);
 }

@@ -4,7 +4,6 @@
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
 import { bytesText, count, printable, programName } from '../common/output.ts';
-import { leftOf } from '../remote/left-agents.ts';
 import { PAUSED } from '../status/progress-line.ts';
 import { type ClusterStatus, groupsText, unreadableText } from '../status/status-command.ts';
 import { appliesTo } from '../status/status-directives.ts';
@@ -86,23 +85,20 @@ function shown({ text, remedy, ...rest }: Problem): Problem {
 }
 
 function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
-  const left = leftOf(cluster);
-  return cluster.unreachable.map((id) => {
-    const command = startCommand(id, config);
-    if (left.includes(id)) {
-      return {
-        text: `${id} has left`,
-        remedy: `remove it from the config, or start it: ${command}`,
-        place: 'agents',
-      };
-    }
+  const left = (cluster.left ?? []).map((id) => ({
+    text: `${id} has left`,
+    remedy: `remove it from the config, or start it: ${startCommand(id, config)}`,
+    place: 'agents',
+  }));
+  const silent = cluster.unreachable.map((id): Problem => {
     if (cluster.unreadable?.includes(id)) {
       const [text = '', remedy = ''] = unreadableText([id]).split('; ');
       return { text, remedy, place: 'agents', isGrave: true };
     }
-    const remedy = `if it does not run, start it: ${command}`;
+    const remedy = `if it does not run, start it: ${startCommand(id, config)}`;
     return { text: `${id} does not answer`, remedy, place: 'agents', isGrave: true };
   });
+  return [...silent, ...left];
 }
 
 /** State files that cannot be read; most reasons name the remedy. */

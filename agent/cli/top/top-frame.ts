@@ -70,11 +70,11 @@ export class TopFrames {
     };
   }
 
-  #watched({ agents, unreachable }: ClusterStatus, now: number): Watched {
+  #watched({ agents, unreachable, left = [] }: ClusterStatus, now: number): Watched {
     const { dataDir } = this.#config.agent;
     return {
       lagging: this.#lags.stuckAt(now, agents),
-      unreadable: unreadableStates(dataDir, unreachable),
+      unreadable: unreadableStates(dataDir, [...unreachable, ...left]),
     };
   }
 

@@ -110,7 +110,8 @@ export class ClusterWatch {
       // A lag at two moments that are far apart need not have lasted between them.
       if (monotonicMs() - this.#at > GAP_MS_MAX) this.#lags = new CopyLags();
       const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
-      const unreadable = unreadableStates(this.#config.agent.dataDir, status.unreachable);
+      const away = [...status.unreachable, ...(status.left ?? [])];
+      const unreadable = unreadableStates(this.#config.agent.dataDir, away);
       const problems = problemsOf(status, { lagging, unreadable }, this.#config);
       return { ...common, ...status, failures: [], problems };
     }

@@ -44,6 +44,8 @@ test('status and receipts report that an agent has left, also after the others w
   assert.equal(code, 0, stderr);
   const paused = await run('pause', config);
   assert.deepEqual([paused.code, paused.stdout], [0, 'a1: applied\n'], paused.stderr);
+  const again = await run('stop', config, 'a2');
+  assert.deepEqual([again.code, again.stdout], [0, 'a2: left\n'], again.stderr);
   assert.match(
     stderr,
     /a2 has left; remove it from the config, or start it again:\n.* agent .*--id a2/,

@@ -81,6 +81,16 @@ test('status: names members that did not answer, and agents that no member knows
   assert.match(lines[5]!, /^all +0 +5 /);
 });
 
+test('status: an agent that has left is not among those that do not answer', () => {
+  const gone = [{ id: 'a3', kind: 'leave', ageMs: 1 }] as const;
+  const answer = { agents: [agentStatus({ id: 'a1', gone })], unreachable: ['a2'] };
+  const cluster = clusterStatus(answer, ['a1', 'a2', 'a3']);
+  assert.deepEqual([cluster.unreachable, cluster.left], [['a2'], ['a3']]);
+  const lines = statusText(cluster).split('\n');
+  assert.match(lines[2]!, /^a3 +left +- /);
+  assert.match(lines[3]!, /^a2 +no answer +- /);
+});
+
 test('status: fits 80 columns with large numbers, and shows unsettled pages', () => {
   const busy = agentStatus({
     ...{ hosts: 99_999, pages: 9_999_999, queued: 9_999_999, outbox: 99_999, copyLag: 12_345 },

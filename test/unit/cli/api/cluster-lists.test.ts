@@ -25,7 +25,7 @@ const RESULTS = {
 
 /** With no state on this machine, and without answers of other machines, unless they are given. */
 function listsOf(
-  view: Pick<ClusterView, 'agents' | 'unreachable'>,
+  view: Pick<ClusterView, 'agents' | 'unreachable' | 'left'>,
   { urls = NO_ROWS, theirs = {} as Readonly<Record<string, RowsPage>> } = {},
 ): ClusterLists {
   const process = {
@@ -61,9 +61,7 @@ test('each list names the agents that do not answer', async () => {
 });
 
 test('an agent that has left has handed over its rows', async () => {
-  const left = { id: 'a2', kind: 'leave', ageMs: 1 } as const;
-  const here = agentStatus({ id: 'a1', gone: [left] });
-  const lists = listsOf({ agents: [here], unreachable: ['a2'] });
+  const lists = listsOf({ agents: [agentStatus({ id: 'a1' })], unreachable: [], left: ['a2'] });
   const { problems } = await lists.hosts(NONE, 'cluster', CLIENT);
   assert.deepEqual(
     problems.filter((said) => said.includes('a2')),

@@ -86,7 +86,7 @@ test('status: of a ring is that of the readable agents, and names the others', (
     const found = statusesIn(answer);
     assert.deepEqual(found?.unreadable, unreadable, JSON.stringify(agents));
     const cluster = clusterStatus(found, ['a1']);
-    assert.deepEqual(cluster.unreachable, [...unreadable, 'a3']);
+    assert.deepEqual([cluster.unreachable, cluster.left], [unreadable, ['a3']]);
     assert.deepEqual(
       cluster.orders?.map(({ kind }) => kind),
       ['pause'],
