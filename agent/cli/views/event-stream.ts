@@ -58,7 +58,10 @@ export class EventStream {
     this.#sources = sources;
   }
 
-  /** @param lastId - the identifier of the last event that the client has; null: it has none */
+  /**
+   * @param lastId - the identifier of the last event that the client has; null: it has none
+   * @throws HttpProblem if it is no identifier, or too many clients read
+   */
   add(response: ServerResponse, lastId: string | null): void {
     if (this.#clients.size >= CLIENTS_MAX) {
       const detail = `${CLIENTS_MAX} clients read the events already`;
@@ -199,16 +202,19 @@ function textOfPlace({ number, mark }: Place): string {
 const PLACE = /^([^,]{1,64})\.(\d{1,15})(?:@(\w{1,4}))?$/;
 
 /**
- * Parts that are not valid are ignored: the client then gets some events again. Those of an earlier
- * version have no mark.
+ * Identifiers of an earlier version have no marks.
+ *
+ * @throws HttpProblem if a part is not valid: the client would get all events again
  */
 function positionOf(id: string | null): Position {
-  const parts = (id ?? '').split(',').map((part) => PLACE.exec(part));
+  const parts = id ? id.split(',') : [];
   return new Map(
-    parts.flatMap((part) => {
-      if (part === null) return [];
-      const [, agent, number, mark = ''] = part;
-      return [[agent!, { number: Number(number), mark }] as const];
+    parts.map((part) => {
+      const found = PLACE.exec(part);
+      if (found) return [found[1]!, { number: Number(found[2]), mark: found[3] ?? '' }] as const;
+      const detail = `${JSON.stringify(part.slice(0, 100))} is not a part of the identifier of an event`;
+      const remedy = 'send the id of the last event unchanged, or none';
+      throw new HttpProblem(400, 'event-id-invalid', detail, remedy);
     }),
   );
 }

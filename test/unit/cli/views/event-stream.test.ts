@@ -152,3 +152,12 @@ test('event stream: an agent that fails or does not answer is read once in a pol
   }
   assert.deepEqual(reads, { slow: 1, broken: 1, silent: 1 });
 });
+
+test('event stream: refuses an identifier that is none, since it would send all events again', (t) => {
+  const { add } = stageOf(t, history(3));
+  for (const id of ['x', 'a1', 'a1.2,', 'a1.2@longer']) {
+    assert.throws(() => add(id), /is not a part of the identifier of an event/, id);
+  }
+  add('');
+  add('a1.2@mark,a2.1');
+});
