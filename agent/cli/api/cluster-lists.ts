@@ -83,7 +83,7 @@ export class ClusterLists {
 
   readonly hosts = async (query: HostsQuery, scope: Scope, client: Client): Promise<RowsPage> => {
     const living = await this.#living();
-    if (query.agent !== undefined) await this.#demandAgent(query.agent);
+    if (query.agent !== undefined) await this.demandAgent(query.agent, 400);
     const here = await this.#process.call(client, 'hosts', query, living);
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
@@ -194,7 +194,7 @@ export class ClusterLists {
     client: Client,
   ): Promise<PlannedMoves> => {
     const { agents: all } = (await this.#watch.now()).view;
-    if (query.of !== undefined) await this.#demandAgent(query.of);
+    if (query.of !== undefined) await this.demandAgent(query.of, 400);
     const here = await this.#process.call(client, 'moves', all, query);
     if (scope === 'machine') return here;
     const { agents } = await this.#elsewhere(scope);
@@ -207,8 +207,11 @@ export class ClusterLists {
     return mergedMoves(here, new Map(answers));
   };
 
-  /** @throws HttpProblem if no such agent is known */
-  async #demandAgent(id: string): Promise<void> {
+  /**
+   * @param status - of the answer if no such agent is known: 404 if the path names it, otherwise 400
+   * @throws HttpProblem with this status
+   */
+  async demandAgent(id: string, status: 400 | 404): Promise<void> {
     const { agents, unreachable, left = [] } = (await this.#watch.now()).view;
     const members = agents.flatMap((one) => [one, ...one.members]).map((one) => one.id);
     const here = foundAgents(this.#config.agent.dataDir);
@@ -216,7 +219,7 @@ export class ClusterLists {
     if (known.has(id)) return;
     const some = [...known].slice(0, NAMED_MAX).join(', ') || 'none';
     const detail = `no agent is called ${JSON.stringify(id)}; known: ${some}`;
-    throw new HttpProblem(404, 'agent-unknown', detail, `GET ${API}/agents lists the agents`);
+    throw new HttpProblem(status, 'agent-unknown', detail, `GET ${API}/agents lists the agents`);
   }
 
   async #living(): Promise<readonly string[]> {

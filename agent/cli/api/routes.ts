@@ -4,8 +4,10 @@
 import { z } from 'zod';
 import { CAPACITY_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
 import { PAGE_SORTS } from '../../storage/reads/url-lists.ts';
+import { causeAndRemedy } from '../common/output.ts';
 import { heldIn } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
+import { HttpProblem } from '../http/http-problem.ts';
 import type { Role } from '../http/tokens.ts';
 import { viewColumns } from '../state-files/query-views.ts';
 import { demandTaker, plannedMovesSchema } from '../views/planned-moves.ts';
@@ -25,8 +27,15 @@ const limit = z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LI
 const after = z.string().max(16_384).optional().meta({
   description: '`next` of the previous answer of the same list, in the same order.',
 });
-const agentId = z.string().min(1).max(64);
-const host = z.string().min(1).max(300);
+const agentId = z.string().min(1).max(64).meta({
+  description: 'An agent; 400 `agent-unknown` if there is none.',
+});
+const host = z.string().min(1).max(300).meta({
+  description: 'A host as `/hosts` names it, without port.',
+});
+const hosts = host.meta({
+  description: 'A host as `/hosts` names it, without port; `*.host`: its subdomains; `*`: all.',
+});
 const results = z.record(z.string(), z.string()).meta({
   description: 'By agent: `applied`, `left` (earlier), `unreachable`, or what it said.',
 });
@@ -38,6 +47,15 @@ const directiveResults = z
   })
   .catchall(z.string())
   .meta({ description: 'By agent: `applied`, `unreachable`, or what it said.' });
+const seedResults = z
+  .record(
+    z.string(),
+    z.union([
+      z.strictObject({ url: z.string(), owner: z.string().nullable() }),
+      z.strictObject({ refused: z.string() }),
+    ]),
+  )
+  .meta({ description: 'By URL; `owner` is null until the owner has it.' });
 const scope = z.enum(['cluster', 'machine']).default('cluster').meta({
   description: '`machine`: only the agents whose states are on the machine that is asked.',
 });
@@ -72,7 +90,9 @@ function route<Q extends z.ZodType, B extends z.ZodType>(one: Route<Q, B>): Rout
 
 const hostsQuery = z.strictObject({
   agent: agentId.optional().meta({
-    description: 'Of an agent that does not answer: only the hosts that no other has taken over.',
+    description:
+      'Of an agent that does not answer: only the hosts that no other has taken over. ' +
+      '400 `agent-unknown` if there is none.',
   }),
   state: z.enum(HOST_STATES).optional(),
   search: z.string().min(1).max(300).optional().meta({ description: 'Part of the host name.' }),
@@ -109,16 +129,27 @@ const views = z
   .pipe(z.array(z.enum(VIEWS)))
   .meta({ description: 'Names of views, separated by commas.' });
 
-/** `default`: as in the config. */
-const capacity = z.union([z.number().positive().max(CAPACITY_MAX), z.literal('default')]);
-const threads = z.union([z.int().min(1).max(THREADS_MAX), z.literal('default')]);
+const OR_DEFAULT = {
+  description: '`default`: the directive ends, and the value is that of the config.',
+};
+const capacity = z
+  .union([z.number().positive().max(CAPACITY_MAX), z.literal('default')])
+  .meta(OR_DEFAULT);
+const threads = z.union([z.int().min(1).max(THREADS_MAX), z.literal('default')]).meta(OR_DEFAULT);
+const agentOrAll = agentId.meta({
+  description: 'An agent, or `all`: those without a number of threads of their own.',
+});
 const directive = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.enum(['pause', 'resume']) }),
-  z.strictObject({ kind: z.enum(['block', 'unblock', 'undelay']), host }),
-  z.strictObject({ kind: z.literal('delay'), host, delayMs: z.int().min(0).max(86_400_000) }),
+  z.strictObject({ kind: z.enum(['block', 'unblock', 'undelay']), host: hosts }),
+  z.strictObject({
+    kind: z.literal('delay'),
+    host: hosts,
+    delayMs: z.int().min(0).max(86_400_000),
+  }),
   z.strictObject({ kind: z.enum(['drain', 'undrain']), agent: agentId }),
   z.strictObject({ kind: z.literal('capacity'), agent: agentId, value: capacity }),
-  z.strictObject({ kind: z.literal('threads'), agent: agentId, value: threads }),
+  z.strictObject({ kind: z.literal('threads'), agent: agentOrAll, value: threads }),
 ]);
 
 const READING: readonly Route[] = [
@@ -196,7 +227,9 @@ const READING: readonly Route[] = [
         .meta({
           description: '0: it is drained; `default`: as in the config. Absent: it leaves.',
         }),
-      of: agentId.optional().meta({ description: 'Counts only the hosts of this agent.' }),
+      of: agentId.optional().meta({
+        description: 'Counts only the hosts of this agent; 400 `agent-unknown` if there is none.',
+      }),
       scope,
     }),
     result: plannedMovesSchema,
@@ -257,7 +290,7 @@ const STEERING: readonly Route[] = [
     summary: 'Gives a directive to all agents',
     body: directive,
     result: directiveResults,
-    handle: ({ run }, { body }) => {
+    handle: ({ run, runFor }, { body }) => {
       switch (body.kind) {
         case 'pause':
         case 'resume':
@@ -268,10 +301,13 @@ const STEERING: readonly Route[] = [
           return run({ name: 'block', args: [body.host] });
         case 'drain':
         case 'undrain':
-          return run({ name: body.kind, args: [body.agent] });
+          return runFor(body.agent, 400, { name: body.kind, args: [body.agent] });
         case 'capacity':
-        case 'threads':
-          return run({ name: body.kind, args: [body.agent, String(body.value)] });
+        case 'threads': {
+          const command = { name: body.kind, args: [body.agent, String(body.value)] };
+          const isOfAll = body.kind === 'threads' && body.agent === 'all';
+          return isOfAll ? run(command) : runFor(body.agent, 400, command);
+        }
         default:
           return run({ name: body.kind.slice(2), options: ['--off'], args: [body.host] });
       }
@@ -279,18 +315,20 @@ const STEERING: readonly Route[] = [
   }),
   route({
     ...{ method: 'POST', path: '/seeds', role: 'steer' },
-    summary: 'Adds seeds',
+    summary: 'Adds seeds; 400 `seeds-refused` if all are refused',
     body: z.strictObject({ urls: z.array(z.string().min(1).max(URL_LENGTH_MAX)).min(1).max(500) }),
-    result: anyObject,
-    handle: ({ run }, { body }) => run({ name: 'seed', args: body.urls }),
+    result: seedResults,
+    handle: async ({ run }, { body }) => {
+      return acceptedSeeds(await run({ name: 'seed', args: body.urls }));
+    },
   }),
   route({
     ...{ method: 'POST', path: '/agents/{id}/leave', role: 'admin' },
     summary: 'The agent hands over its hosts and exits',
     result: results,
-    handle: async ({ run, watch }, { path }) => {
+    handle: async ({ runFor, watch }, { path }) => {
       demandTaker((await watch.now()).view.agents, path.id!);
-      return run({ name: 'stop', args: [path.id!] });
+      return runFor(path.id!, 404, { name: 'stop', args: [path.id!] });
     },
   }),
   route({
@@ -300,6 +338,24 @@ const STEERING: readonly Route[] = [
     handle: ({ run }) => run({ name: 'stop', args: [] }),
   }),
 ];
+
+/** Reasons that a problem names; the others are alike. */
+const REASONS_MAX = 10;
+
+/** @throws HttpProblem with the reasons if all seeds are refused */
+function acceptedSeeds(answer: unknown): unknown {
+  const said = Object.entries(answer as z.output<typeof seedResults>);
+  const refused = said.flatMap(([url, one]) => ('refused' in one ? { url, why: one.refused } : []));
+  if (refused.length < said.length) return answer;
+  const { remedy } = causeAndRemedy(refused.map(({ why }) => why));
+  const texts = refused.slice(0, REASONS_MAX).map(({ url, why }) => {
+    return `${JSON.stringify(url.slice(0, 200))}: ${causeAndRemedy([why]).cause}`;
+  });
+  const others = refused.length - texts.length;
+  const detail = [...texts, ...(others > 0 ? [`and ${others} others`] : [])].join('; ');
+  const help = `GET ${API}/explain?url=URL names the rule`;
+  throw new HttpProblem(400, 'seeds-refused', detail, remedy || help);
+}
 
 export const ROUTES: readonly Route[] = [...READING, ...SHARING, ...STEERING];
 

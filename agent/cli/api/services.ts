@@ -50,6 +50,24 @@ export class Services {
 
   readonly run = (command: CommandLine): Promise<unknown> => this.#commands.run(command);
 
+  /**
+   * Runs a command about an agent.
+   *
+   * @param unknown - the status of the answer if it fails and no such agent is known
+   */
+  readonly runFor = async (
+    agent: string,
+    unknown: 400 | 404,
+    command: CommandLine,
+  ): Promise<unknown> => {
+    try {
+      return await this.run(command);
+    } catch (error) {
+      if (error instanceof HttpProblem) await this.lists.demandAgent(agent, unknown);
+      throw error;
+    }
+  };
+
   /** @throws HttpProblem if the state of the agent is not on this machine */
   readonly stateOf = (id: string): string => {
     const { dataDir } = this.#config.agent;

@@ -38,12 +38,26 @@ it('the description has every route, with the limits that are checked', () => {
     openapi: string;
     paths: Record<
       string,
-      Record<string, { parameters: { name: string; schema: Record<string, unknown> }[] }>
+      Record<
+        string,
+        {
+          parameters: { name: string; schema: Record<string, unknown> }[];
+          security: unknown;
+        }
+      >
     >;
   };
   assert.equal(openapi, '3.1.0');
   for (const { method, path } of ROUTES)
     assert.ok(paths[`/api/v1${path}`]?.[method.toLowerCase()], path);
+  for (const path of ['/metrics', '/healthz', '/readyz', '/api/v1/events'])
+    assert.ok(paths[path]?.get, path);
+  const roles = (path: string, method = 'get') => paths[path]?.[method]?.security;
+  assert.deepEqual(roles('/api/v1/hosts'), [{}, { token: ['read'] }]);
+  assert.deepEqual(roles('/api/v1/stop', 'post'), [{ token: ['admin'] }, { dashboard: ['admin'] }]);
+  assert.deepEqual(roles('/healthz'), [{}]);
+  const events = paths['/api/v1/events']?.get?.parameters.map(({ name }) => name);
+  assert.deepEqual(events, ['Last-Event-ID', 'after']);
   const limit = paths['/api/v1/hosts']?.get?.parameters.find(({ name }) => name === 'limit');
   assert.deepEqual(
     [limit?.schema.minimum, limit?.schema.maximum, limit?.schema.default],
