@@ -38,6 +38,7 @@ import type { CompletionNote } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import { budgetsText } from './status-budgets.ts';
+import { fewCopiesText } from './status-copies.ts';
 import { directivesText, type ListedDirective, listedDirectives } from './status-directives.ts';
 import { recentLines } from './status-events.ts';
 import { networksText } from './status-networks.ts';
@@ -81,7 +82,7 @@ export async function status(
     agents.map(({ id }) => id),
   );
   if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
-  else await print(`${statusText(cluster)}\n`);
+  else await print(`${statusText(cluster, fewCopiesText(cluster.agents, loaded.config))}\n`);
   const strange = groupsText(cluster, loaded.config);
   if (!flags.json && strange !== null) warn(strange);
   const { left = [], unreadable = [] } = cluster;
@@ -200,12 +201,17 @@ export function clusterStatus(result: unknown, configured: readonly string[]): C
 /** Sorts a2 before a10. */
 const numeric = { numeric: true } as const;
 
-/** Tables of at most 80 columns, and the latest events. */
-export function statusText(cluster: ClusterStatus): string {
+/**
+ * Tables of at most 80 columns, and the latest events.
+ *
+ * @param few - that too few agents run for the copies; null: enough run
+ */
+export function statusText(cluster: ClusterStatus, few: string | null = null): string {
   const { agents, orders = [] } = cluster;
   const happened = recentLines(agents);
   const tables = [
-    ...[crawlTable(cluster), joinsText(agents), waitsText(agents), directivesText(orders)],
+    ...[crawlTable(cluster), few, joinsText(agents), waitsText(agents)],
+    directivesText(orders),
     ...[safetyTable(agents), budgetsText(agents), networksText(agents), trafficText(agents)],
     dashboardsText(agents),
   ];

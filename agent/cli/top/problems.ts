@@ -6,6 +6,7 @@ import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-co
 import { bytesText, count, printable, programName } from '../common/output.ts';
 import { PAUSED } from '../status/progress-line.ts';
 import { type ClusterStatus, groupsText, unreadableText } from '../status/status-command.ts';
+import { fewCopiesText } from '../status/status-copies.ts';
 import { appliesTo } from '../status/status-directives.ts';
 import { failureParts } from '../status/status-networks.ts';
 import type { Unreadable } from './unreadable-states.ts';
@@ -163,20 +164,16 @@ function waitsOf({ id, waits }: AgentStatus): Problem[] {
 function copiesOf(
   { agents }: ClusterStatus,
   lagging: readonly string[],
-  { cluster }: ResolvedConfig,
+  config: ResolvedConfig,
 ): Problem[] {
-  // At a start the agents have not met yet. A launch hears only the agents of its machine.
-  const joined = agents.filter((agent) => agent.joined);
-  const running = Math.max(joined.length, ...joined.map(({ members }) => 1 + members.length));
-  const wanted = Math.min(cluster.backups, Math.max(running, cluster.agents.length) - 1);
-  const few = joined.length > 0 && running <= wanted;
+  const few = fewCopiesText(agents, config);
   const behind = agents.filter(({ id }) => lagging.includes(id));
   const hosts = behind.reduce((sum, { copyLag }) => sum + copyLag, 0);
   return [
-    ...(few
+    ...(few !== null
       ? [
           {
-            text: `each host has ${running - 1} of ${wanted} copies: too few agents run`,
+            text: few,
             remedy: 'start the agents that do not answer, or further ones',
             place: 'agents',
           },

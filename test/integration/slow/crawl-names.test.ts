@@ -36,6 +36,8 @@ test('status and receipts report that an agent has left, also after the others w
   await untilStatus(config, (agents) => {
     return agents.length === 1 && agents[0]!.recent.some(({ kind }) => kind === 'leave');
   });
+  const { stdout } = await run('status', config);
+  assert.match(stdout, /^each host has 0 of 1 copies: too few agents run$/m);
   process.kill(scratch.pid('a1')!, 'SIGKILL');
   await launch.ended;
   const a1 = start(['agent', config, '--id', 'a1']);
