@@ -243,7 +243,9 @@ const READING: readonly Route[] = [
     body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
     result: z.object({
       rows: z.array(anyObject).meta({
-        description: 'Integers are exact: a parser must not make those above 2^53 doubles.',
+        description:
+          'Integers are exact: a parser must not make those above 2^53 doubles. ' +
+          'Infinite reals are the texts `Infinity` and `-Infinity`.',
       }),
       columns: z.array(z.string()).meta({ description: 'In order; empty without rows.' }),
       problems: z.array(z.string()),

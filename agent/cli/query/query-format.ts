@@ -57,7 +57,15 @@ function* jsonRows(columns: readonly string[], rows: Iterable<readonly Cell[]>):
 
 function jsonText(cell: Cell): string {
   if (typeof cell === 'bigint') return String(cell);
+  // JSON has no infinite numbers, and null would say that there is no value.
+  if (typeof cell === 'number') return Number.isFinite(cell) ? realText(cell) : `"${cell}"`;
   return JSON.stringify(cell instanceof Uint8Array ? hex(cell) : cell);
+}
+
+/** A large real with an exponent: its digits would look like those of an integer, which are exact. */
+function realText(real: number): string {
+  const isLarge = Number.isInteger(real) && !Number.isSafeInteger(real);
+  return isLarge ? real.toExponential() : String(real);
 }
 
 /** Numbers equal names: `url`, `url_2`, … */
@@ -140,6 +148,7 @@ function fitted(widths: readonly number[], total: number): number[] {
 
 function plainText(cell: Cell): string {
   if (cell === null) return '';
+  if (typeof cell === 'number') return realText(cell);
   return cell instanceof Uint8Array ? hex(cell) : String(cell);
 }
 

@@ -35,6 +35,16 @@ test('json: prints one array for any number of rows', () => {
   ]);
 });
 
+test('reals that are infinite or large are neither null nor look like integers', () => {
+  const row: Cell[] = [Infinity, -Infinity, 1e17, -1e15, 2n ** 60n, 1.5, -0.25];
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  const json = '"a":"Infinity","b":"-Infinity","c":1e+17,"d":-1000000000000000';
+  const exact = '"e":1152921504606846976,"f":1.5,"g":-0.25';
+  assert.equal(text('json', names, [row]), `[\n{${json},${exact}}\n]\n`);
+  const csv = 'Infinity,-Infinity,1e+17,-1000000000000000,1152921504606846976,1.5,-0.25';
+  assert.equal(text('csv', names, [row]).split('\r\n')[1], csv);
+});
+
 test('json: keeps all columns with the same name', () => {
   assert.deepEqual(JSON.parse(text('json', ['url', 'url', 'url_2'], [['a', 'b', 'c']])), [
     { url: 'a', url_2: 'b', url_2_2: 'c' },
