@@ -8,12 +8,12 @@ import { Failure, Table } from './tables.js';
 
 /** Sends a command and keeps its receipt: what each agent said, and later the agents of `view`. */
 export function useCommand(view, onDone) {
-  const [state, set] = useState({ receipt: null, error: null, isRunning: false, what: '', isKept: false });
+  const [state, set] = useState({});
   const agents = view?.agents ?? [];
   const send = async (what, path, body) => {
     // Agents that come later get directives, but nothing else.
     const isKept = path === '/directives';
-    const sent = { receipt: null, error: null, isRunning: false, what, isKept };
+    const sent = { what, isKept };
     const before = agents.map(({ directives }) => directives);
     set({ ...sent, isRunning: true });
     try {
@@ -40,16 +40,17 @@ export function Receipt({ command }) {
   if (isRunning) return html`<p class="quiet" role="status">${what}…</p>`;
   if (error) return html`<${Failure} error=${error} />`;
   if (!receipt) return null;
-  const { stillBlockedBy, ...answers } = receipt;
+  const { stillBlockedBy: by, absentAgent, ...answers } = receipt;
+  const but = by ? `Still blocked by ${by}: unblock that, too.` : absentAgent && `No agent answers as ${absentAgent}.`;
   const said = Object.entries(answers).map(([id, answer]) => [id, saidBy(id, answer, command)]);
   const missing = said.filter(([, text]) => text !== 'applied');
   const done = said.length - missing.length;
   const isNowhere = said.every(([, text]) => text === 'unreachable');
   const later = isKept ? 'it will obey after contact with another agent' : 'it does not have it; try again';
-  return html`<div class=${`note ${missing.length > 0 || stillBlockedBy ? 'warn' : 'good'}`} role="status">
+  return html`<div class=${`note ${missing.length > 0 || but ? 'warn' : 'good'}`} role="status">
     <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : isNowhere ? 'not done' : 'done'}</strong>
     ${missing.map(([id, text]) => html`<br />${id}: ${text}${text === 'unreachable' ? `; ${later}` : ''}`)}
-    ${stillBlockedBy && html`<br />Still blocked by ${stillBlockedBy}: unblock that, too.`}
+    ${but && html`<br />${but}`}
   </div>`;
 }
 
@@ -191,7 +192,7 @@ function Stop({ command }) {
 export function LeaveDialog({ id, onClose, refresh }) {
   const command = useCommand(null, refresh);
   const order = () => command.send(`Leave of ${id}`, `/agents/${encodeURIComponent(id)}/leave`, {});
-  return html`<${MovesDialog} id=${id} title=${`${id} leaves`} button="Leave" isDone=${command.isRunning || command.receipt !== null} onSure=${order} onClose=${onClose}>
+  return html`<${MovesDialog} id=${id} title=${`${id} leaves`} button="Leave" isDone=${command.isRunning || command.receipt} onSure=${order} onClose=${onClose}>
     <${Receipt} command=${command} />
   </${MovesDialog}>`;
 }

@@ -227,6 +227,9 @@ describe('HTTP server', { concurrency: 1 }, () => {
       'a1 is alone',
       async () => (await ask(`${api}/agents/a1/moves`)).status === 409,
     );
+    const late = { ...pause, body: { kind: 'capacity', agent: 'a2', value: 1 } };
+    const absent = { a1: 'applied', absentAgent: 'a2' };
+    assert.deepEqual(await json(`${api}/directives`, late), absent);
     await refusal(`${api}/agents/a1/moves`, {}, 409, 'last-agent');
     const leave = { method: 'POST', headers: steering };
     await refusal(`${api}/agents/a1/leave`, leave, 409, 'last-agent');

@@ -73,8 +73,12 @@ async function runCommand(
   const code = await commandLine({ argv, env: { NO_COLOR: '1' }, stdout, stderr, heard });
   const answer = answerOf(stdout.text);
   if (answer !== null && (code === 0 || code === 1)) {
-    const { stillBlockedBy } = heard;
-    return stillBlockedBy === undefined ? answer : { ...answer, stillBlockedBy };
+    const { stillBlockedBy, absentAgent } = heard;
+    return {
+      ...answer,
+      ...(stillBlockedBy && { stillBlockedBy }),
+      ...(absentAgent && { absentAgent }),
+    };
   }
   const { cause, remedy } = causeAndRemedy(heard.messages);
   const [status, kind] = outcomeOf(code, heard.isRefused === true);

@@ -44,6 +44,10 @@ const directiveResults = z
     stillBlockedBy: z.string().optional().meta({
       description: 'Not an agent: the pattern that still blocks the hosts after `unblock`.',
     }),
+    absentAgent: z.string().optional().meta({
+      description:
+        'Not an agent: the agent of the directive, if it is none of those that answered.',
+    }),
   })
   .catchall(z.string())
   .meta({ description: 'By agent: `applied`, `unreachable`, or what it said.' });

@@ -269,7 +269,9 @@ function isHostVerb(verb: ControlVerb): boolean {
 
 /** Prints a message if no agent that answered has the identifier. */
 function sayOfAgent([id = '*']: readonly string[], all: Readonly<Record<string, string>>): boolean {
-  if (id !== '*' && all[id] === undefined) say(`no agent that answered is ${id}`);
+  if (id === '*' || all[id] !== undefined) return true;
+  caller().heard.absentAgent = id;
+  say(`no agent that answered is ${id}`);
   return true;
 }
 

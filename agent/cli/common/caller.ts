@@ -36,6 +36,8 @@ export interface Caller {
     isRefused?: boolean;
     /** The pattern that still blocks the hosts of a block that was undone. */
     stillBlockedBy?: string;
+    /** The agent of a directive, if no agent that answered has this identifier. */
+    absentAgent?: string;
   };
 }
 
