@@ -40,14 +40,17 @@ export function untilStatus(config: string, is: (agents: readonly Status[]) => b
 }
 
 /** Starts two agents of the crawl `cli-test`; `renamed` has their endpoints and another name. */
-export async function stage(context: TestContext, { dataDir }: { dataDir?: string } = {}) {
+export async function stage(
+  context: TestContext,
+  { dataDir, cluster }: { dataDir?: string; cluster?: Record<string, unknown> } = {},
+) {
   const scratch = new Scratch();
   const gate = await startGate();
   context.after(async () => {
     scratch.clean();
     await gate.stop();
   });
-  const config = await scratch.config(2, { seeds: [gate.seed] });
+  const config = await scratch.config(2, { seeds: [gate.seed] }, cluster);
   const written = JSON.parse(fs.readFileSync(config, 'utf8'));
   const agent = {
     ...written.agent,

@@ -35,6 +35,9 @@ export async function stop(
   await startingEnded(loaded.config.agent.dataDir);
   if (!(await mayBeTold(ids, loaded.config))) return 2;
   const isPartial = loaded.config.cluster.overlay === 'kademlia';
+  // Nobody answers any more once all have stopped. The ring tells only its members.
+  const before =
+    isPartial && ids.length === 0 ? await askLeft(loaded.config, cluster(loaded.config)) : [];
   const answer = isPartial
     ? await stopWalking(loaded.config, verb, ids)
     : await askInTurn(asked(loaded.config), verb, ids);
@@ -46,7 +49,9 @@ export async function stop(
   const result = answer.result as Record<string, string>;
   if (ids.length === 0 && !isPartial) await stopOthers(loaded.config, result);
   const silent = ids.filter((id) => result[id] === 'unreachable');
-  for (const id of await askLeft(loaded.config, silent)) result[id] = 'left';
+  for (const id of [...before, ...(await askLeft(loaded.config, silent))]) {
+    if (result[id] === 'unreachable') result[id] = 'left';
+  }
   await printResults(Object.entries(result), flags.json);
   return Object.values(result).every((said) => said === 'applied' || said === 'left') ? 0 : 1;
 }

@@ -59,3 +59,18 @@ test('status and receipts report that an agent has left, also after the others w
   assert.equal((await run('stop', config)).code, 0);
   assert.deepEqual([(await a1.ended).code, (await a2.ended).code], [11, 11]);
 });
+
+test('kademlia: a stop of all agents says which one has left earlier', async (context) => {
+  const { config, launch } = await stage(context, { cluster: { overlay: 'kademlia' } });
+  assert.equal((await run('stop', config, 'a2')).code, 0);
+  await untilStatus(config, (agents) => {
+    return agents.length === 1 && agents[0]!.recent.some(({ kind }) => kind === 'leave');
+  });
+  const { code, stdout, stderr } = await run('stop', config);
+  assert.deepEqual(
+    [code, stdout.trim().split('\n').toSorted()],
+    [0, ['a1: applied', 'a2: left']],
+    stderr,
+  );
+  await launch.ended;
+});
