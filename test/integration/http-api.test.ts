@@ -26,7 +26,7 @@ async function launched(t: TestContext) {
   const config = await scratch.config(2, more, {
     failureDetector: { heartbeatMs: 200, suspectAfterMs: 3000 },
   });
-  const launch = start(['launch', config]);
+  const launch = start(['launch', config], {}, 200_000);
   await until('the dashboard is served', () => /dashboard: (\S+)/.test(launch.stderr()));
   const url = /dashboard: (\S+)\//.exec(launch.stderr())![1]!;
   await untilJoined(config, 'a1', 'a2');
