@@ -74,7 +74,7 @@ class Stream {
           if (this.#waiting.delete(url)) this.decided++;
           return true;
         },
-        ...{ unreported: () => [], reported: () => {}, needsClaim: () => true },
+        ...{ unreported: () => [], reported: () => {}, standingOf: () => 'queued' },
         askAgain: () => {},
         fill: () => ({ finished: [], queued: [], next: null }),
         ...{ spareHosts: () => [], give: () => [], accept: () => {} },

@@ -36,10 +36,12 @@ export interface ReportStore {
   isIdle(): boolean;
 }
 
+/** `other`: it was given up, left to another network or is unknown; `moved`: another agent has its host. */
+export type Standing = 'queued' | 'finished' | 'other' | 'moved';
+
 interface ReporterParts extends NetworkParts {
   readonly store: ReportStore;
-  /** Whether the claim of a URL is right. Null: its host is not this agent's. */
-  readonly needsClaim: (identity: string) => boolean | null;
+  readonly standingOf: (identity: string) => Standing;
 }
 
 interface Look {
@@ -178,12 +180,13 @@ export class Reporter {
     return Math.min(COMMAND_MAX, this.#p.settings.batch);
   }
 
-  /** Releases the claims of this agent that are not right. */
+  /** Claims of URLs that are not queued: the report that ends them may have come to another Redis. */
   #examine(now: Instant): void {
     for (const identity of this.#doubted) {
-      const isNeeded = this.#p.needsClaim(identity);
-      if (isNeeded === false) this.report([{ identity, kind: 'released' }], now);
-      if (isNeeded !== null) this.#examined.push(identity);
+      const standing = this.#p.standingOf(identity);
+      if (standing === 'other') this.report([{ identity, kind: 'released' }], now);
+      if (standing === 'finished') this.report([{ identity, kind: 'finished' }], now);
+      if (standing !== 'moved') this.#examined.push(identity);
     }
     this.#doubted = [];
   }
@@ -251,11 +254,11 @@ export class Reporter {
         told.map(({ identity }) => digestOf(identity, this.#p.sha256));
       const finished = digests(reports.filter(({ kind }) => kind === 'finished'));
       if (finished.length > 0) await this.#own.finish(finished);
-      // A URL that was queued again, or is another agent's, needs its claim. One in an open frame gets
-      // its verdict, and is released then.
+      // A URL that was queued again needs its claim, also once it is fetched: until that is reported,
+      // only the claim keeps other networks from it. One in an open frame gets its verdict first.
       const released = digests(
         reports.filter(({ kind, identity }) => {
-          return kind === 'released' && this.#p.needsClaim(identity) === false;
+          return kind === 'released' && this.#p.standingOf(identity) === 'other';
         }),
       );
       if (released.length > 0) await this.#own.release(released);

@@ -6,18 +6,17 @@ import type { Instant } from '../../../failure-detector/instant.ts';
 import { Centre } from '../centre.ts';
 import { type HostEntry, HostLeases } from '../host-leases.ts';
 import type { NetworkParts } from '../network-settings.ts';
-import { type Report, Reporter, type ReportStore } from '../reporter.ts';
+import { type Report, Reporter, type ReportStore, type Standing } from '../reporter.ts';
 import { Submitter, type VerdictStore } from '../submitter.ts';
 import { type GiftStore, Gifts } from './gifts.ts';
 import { Rest } from './rest.ts';
 
-interface Wants {
-  /** Whether the URL is queued or in flight here. Null: its host is not this agent's. */
-  needsClaim(identity: string): boolean | null;
+interface Standings {
+  standingOf(identity: string): Standing;
 }
 
 export interface NetworkClientParts extends NetworkParts {
-  readonly store: VerdictStore & ReportStore & GiftStore & Wants;
+  readonly store: VerdictStore & ReportStore & GiftStore & Standings;
   /** This agent owns the network's name: it is to be the centre. */
   readonly isCentreWanted: () => boolean;
   /** The agents of this network. `isPartial`: there may be others. */
@@ -42,8 +41,8 @@ export class NetworkClient {
   constructor(parts: NetworkClientParts) {
     this.#reporter = new Reporter({
       ...parts,
-      needsClaim: (identity) =>
-        this.#submitter.isAsking(identity) || parts.store.needsClaim(identity),
+      standingOf: (identity) =>
+        this.#submitter.isAsking(identity) ? 'queued' : parts.store.standingOf(identity),
     });
     this.#submitter = new Submitter({
       ...parts,

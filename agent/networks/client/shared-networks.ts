@@ -15,7 +15,7 @@ import { MinHeap } from '../../frontier/schedule/min-heap.ts';
 import type { NetworkParts } from '../network-settings.ts';
 import type { GivenUrl } from '../pools.ts';
 import { RedisFailures } from '../redis-failures.ts';
-import type { Filling, Report } from '../reporter.ts';
+import type { Filling, Report, Standing } from '../reporter.ts';
 import { NetworkClient } from './network-client.ts';
 
 /** What the store keeps for the networks. */
@@ -26,7 +26,7 @@ export interface NetworkStore {
   reported(reports: readonly Report[]): void;
   fill(from: string | null, max: number): Filling;
   askAgain(identities: readonly string[]): void;
-  needsClaim(identity: string): boolean | null;
+  standingOf(identity: string): Standing;
   give(host: Host, network: string, max: number): readonly GivenUrl[];
   /** What has happened since the last call. `hasMore`: the lists are not complete. */
   takeNews(): {
@@ -88,7 +88,7 @@ export class SharedNetworks implements Networks {
         reported: (reports) => parts.store.reported(reports),
         fill: (from, max) => parts.store.fill(from, max),
         askAgain: (identities) => parts.store.askAgain(identities),
-        needsClaim: (identity) => parts.store.needsClaim(identity),
+        standingOf: (identity) => parts.store.standingOf(identity),
         spareHosts: () => this.#calls?.spareHosts() ?? [],
         give: (host, network, max) => parts.store.give(host, network, max),
         accept: (urls) => this.#calls?.accept(urls),

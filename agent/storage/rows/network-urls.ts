@@ -181,16 +181,15 @@ export class NetworkUrls {
     return this.#s.state.get(this.#idOf(identity)) === SKIPPED;
   }
 
-  /**
-   * Whether the URL is queued or fetched, and not left to another network: until a fetched page is
-   * reported, only its claim keeps the others from it. Null: its host is not this agent's.
-   */
-  needsClaim(identity: string): boolean | null {
+  /** What a claim of the URL is for. */
+  standingOf(identity: string): 'queued' | 'finished' | 'other' | 'moved' {
     const parts = splitIdentity(identity);
     // Other programs can write to Redis.
-    if (parts === null) return false;
-    if (!this.#hosts.find(parts.host)?.owned) return null;
-    return this.#s.needsClaim.get(this.#idOf(identity)) !== undefined;
+    if (parts === null) return 'other';
+    if (!this.#hosts.find(parts.host)?.owned) return 'moved';
+    const url = this.#s.standing.get(this.#idOf(identity));
+    if (!url || url.state === SKIPPED || url.notBefore === CLAIMED_ELSEWHERE) return 'other';
+    return url.state === 0 ? 'queued' : 'finished';
   }
 
   unreported(max: number): UrlReport[] {
@@ -255,8 +254,8 @@ function statements(db: Connection) {
        WHERE u.state = 0 AND u.not_before >= ${ASKING} AND u.not_before = ? AND u.id >= ?
        ORDER BY u.id LIMIT ?`,
     ),
-    needsClaim: db.prepare<[number], 1>(
-      `SELECT 1 FROM urls WHERE id = ? AND state <> ${SKIPPED} AND not_before <> ${CLAIMED_ELSEWHERE}`,
+    standing: db.prepare<[number], { state: number; notBefore: number }>(
+      'SELECT state, not_before AS notBefore FROM urls WHERE id = ?',
     ),
     place: db.prepare<[number, string | null, number, string]>(
       `UPDATE urls SET not_before = ?, reason = ? WHERE ${IS_UNDECIDED}`,

@@ -126,7 +126,7 @@ class Stage {
         askAgain: () => {},
         fill: () => ({ finished: [], queued: [], next: null }),
       },
-      needsClaim: () => false,
+      standingOf: () => 'other',
     });
     this.#pumps.push(() => reporter.pump(this.time.now));
   }

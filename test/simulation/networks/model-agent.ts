@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { NetworkClient } from '../../../agent/networks/client/network-client.ts';
 import type { NetworkSettings } from '../../../agent/networks/network-settings.ts';
 import type { GivenUrl, Pools } from '../../../agent/networks/pools.ts';
-import type { Filling, Report } from '../../../agent/networks/reporter.ts';
+import type { Filling, Report, Standing } from '../../../agent/networks/reporter.ts';
 import type { Verdict } from '../../../agent/networks/submitter.ts';
 import type { Random } from '../random.ts';
 import type { Checkers } from './checkers.ts';
@@ -95,7 +95,7 @@ export class ModelAgent {
         reported: (reports) => this.#reported(reports),
         fill: (from, max) => this.#fill(from, max),
         askAgain: (pages) => this.askAgain(pages),
-        needsClaim: (page) => this.needsClaim(page),
+        standingOf: (page) => this.standingOf(page),
         spareHosts: () => this.#spareHosts(),
         give: (host, other, max) => this.give(host, other, max),
         accept: (urls) => {
@@ -257,11 +257,11 @@ export class ModelAgent {
     return given.map(({ page }) => ({ url: page, depth: 1 }));
   }
 
-  needsClaim(page: string): boolean | null {
-    if (this.#p.network.owner(hostOf(page)) !== this.id) return null;
-    return ['waiting', 'queued', 'open', 'finished'].includes(
-      this.#p.network.rows.get(page)?.state ?? '',
-    );
+  standingOf(page: string): Standing {
+    if (this.#p.network.owner(hostOf(page)) !== this.id) return 'moved';
+    const state = this.#p.network.rows.get(page)?.state ?? '';
+    if (state === 'finished') return 'finished';
+    return ['waiting', 'queued', 'open'].includes(state) ? 'queued' : 'other';
   }
 
   offer(page: string): void {
@@ -323,7 +323,7 @@ export class ModelAgent {
   askAgain(pages: readonly string[]): void {
     for (const page of pages) {
       const row = this.#p.network.rows.get(page)!;
-      if (row.state === 'queued' && this.needsClaim(page) !== null) row.state = 'waiting';
+      if (row.state === 'queued' && this.standingOf(page) !== 'moved') row.state = 'waiting';
     }
     this.client.storeChanged();
   }

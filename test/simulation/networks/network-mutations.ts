@@ -105,7 +105,7 @@ const REMOVALS = {
   /** Rule 7: URLs that are given up stay claimed. */
   released: () => [operation('release', () => () => {})],
   /** Rule 7: URLs that are wanted again lose their claim. */
-  'wanted-again': () => [replace(ModelAgent.prototype, 'needsClaim', () => () => false)],
+  'wanted-again': () => [replace(ModelAgent.prototype, 'standingOf', () => () => 'other')],
   /** Rule 8: URLs that others had claimed are not asked for again. */
   returned: () => [replace(ModelAgent.prototype, 'isIdle', () => () => false)],
   /** Rule 8: claims that nobody wants stay. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { digestOf } from '../../../agent/networks/digests.ts';
 import type { Digest, Pools } from '../../../agent/networks/pools.ts';
-import { Reporter, type ReportStore } from '../../../agent/networks/reporter.ts';
+import { Reporter, type ReportStore, type Standing } from '../../../agent/networks/reporter.ts';
 
 const at = (ms: number) => ({ mono: ms, wall: ms });
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
@@ -13,7 +13,7 @@ function reporterWith(
   pools: Pools,
   batch: number,
   isIdle: () => boolean,
-  needsClaim: (identity: string) => boolean | null = () => false,
+  standingOf: (identity: string) => Standing = () => 'other',
   more: Partial<ReportStore> = {},
 ): Reporter {
   return new Reporter({
@@ -32,7 +32,7 @@ function reporterWith(
       isIdle,
       ...more,
     },
-    needsClaim,
+    standingOf,
   });
 }
 
@@ -168,7 +168,7 @@ test('a hurry lasts for one turn: an agent that was about to end may go on', asy
   assert.deepEqual(sent, [1100, 5000]);
 });
 
-test("a release is not sent if the URL is wanted again, or its host is another agent's", async () => {
+test("a release is sent unless the URL is queued again, or fetched, or its host is another agent's", async () => {
   const released: Digest[] = [];
   const pools = {
     filledBy: async () => null,
@@ -176,22 +176,49 @@ test("a release is not sent if the URL is wanted again, or its host is another a
     lapses: async () => 0,
     release: async (digests: readonly Digest[]) => void released.push(...digests),
   } as unknown as Pools;
-  const wanted = new Map<string, boolean | null>([
-    ['http://h.test/again', true],
-    ['http://h.test/away', null],
-    ['http://h.test/given-up', false],
+  const standings = new Map<string, Standing>([
+    ['http://h.test/again', 'queued'],
+    ['http://h.test/fetched', 'finished'],
+    ['http://h.test/away', 'moved'],
+    ['http://h.test/given-up', 'other'],
   ]);
   const reporter = reporterWith(
     pools,
     10,
     () => true,
-    (identity) => wanted.get(identity)!,
+    (identity) => standings.get(identity)!,
   );
-  for (const identity of wanted.keys()) reporter.report([{ identity, kind: 'released' }], at(0));
+  for (const identity of standings.keys()) reporter.report([{ identity, kind: 'released' }], at(0));
   for (let ms = 0; ms < 1000; ms += 100) {
     reporter.pump(at(ms));
     for (let i = 0; i < 3; i++) await immediately();
   }
   assert.deepEqual(released, [digestOf('http://h.test/given-up', sha256)]);
   assert.equal(reporter.isQuiet, true);
+});
+
+test('the claim that another network doubts ends with a report, unless the URL is queued', async () => {
+  const told: string[] = [];
+  const standings: Standing[] = ['queued', 'finished', 'other', 'moved'];
+  const pools = {
+    filledBy: async () => null,
+    doubted: async () => standings,
+    lapses: async () => 0,
+    finish: async (digests: readonly Digest[]) => void told.push('finish', ...digests),
+    release: async (digests: readonly Digest[]) => void told.push('release', ...digests),
+    examined: async (identities: readonly string[]) => void told.push(...identities),
+  } as unknown as Pools;
+  const reporter = reporterWith(
+    pools,
+    10,
+    () => true,
+    (identity) => identity as Standing,
+  );
+  for (let ms = 0; ms < 1000; ms += 100) {
+    reporter.pump(at(ms));
+    for (let i = 0; i < 3; i++) await immediately();
+  }
+  const digest = (identity: string) => digestOf(identity, sha256);
+  const expected = ['finish', digest('finished'), 'release', digest('other')];
+  assert.deepEqual(told.slice(0, 7), [...expected, 'queued', 'finished', 'other']);
 });

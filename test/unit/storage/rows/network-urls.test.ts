@@ -105,20 +105,20 @@ describe('a queued URL of a shared crawl', () => {
     assert.equal(store.nextUrl(copied, 0)?.url, 'http://b.test/');
   });
 
-  it("needs its claim unless it was given up or is another network's", () => {
+  it('that is claimed is queued, finished, at another agent, or none of these', () => {
     const { store, networks, finish } = stage({ urls: [URL, `${URL}1`, `${URL}2`] });
     store.decide(`${URL}1`, { kind: 'elsewhere', network: 'paris', isFinal: false });
     store.decide(`${URL}2`, { kind: 'new' });
-    assert.equal(networks.needsClaim(URL), true, 'it waits for its verdict');
-    assert.equal(networks.needsClaim(`${URL}2`), true);
+    assert.equal(networks.standingOf(URL), 'queued', 'it waits for its verdict');
+    assert.equal(networks.standingOf(`${URL}2`), 'queued');
     finish(`${URL}2`);
-    assert.equal(networks.needsClaim(`${URL}2`), true, 'it may not be reported yet');
+    assert.equal(networks.standingOf(`${URL}2`), 'finished');
     const others = [`${URL}1`, FIRST.identity, `${URL}unknown`];
-    for (const url of others) assert.equal(networks.needsClaim(url), false, url);
-    assert.equal(networks.needsClaim('http://b.test/'), null);
-    assert.equal(networks.needsClaim('no URL'), false, 'another program has written it');
+    for (const url of others) assert.equal(networks.standingOf(url), 'other', url);
+    assert.equal(networks.standingOf('http://b.test/'), 'moved');
+    assert.equal(networks.standingOf('no URL'), 'other', 'another program has written it');
     store.setOwned(HOST, false);
-    assert.equal(networks.needsClaim(URL), null, 'a copy');
+    assert.equal(networks.standingOf(URL), 'moved', 'a copy');
   });
 
   it('that another network has claimed stays until that network has fetched it', () => {
