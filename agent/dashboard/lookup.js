@@ -94,7 +94,7 @@ const COLUMNS = {
 function HostReport({ host }) {
   const [view, setView] = useState('pages');
   const found = useRows(`/${view}`, { host });
-  const its = useRows('/hosts', { search: host, limit: 1000 }).rows.find((row) => row.host === host);
+  const its = useRows('/hosts', { search: host, sort: 'pages_queued', limit: 1000 }).rows.find((row) => row.host === host);
   return html`<article class="card">
     <h3 class="url">${host}</h3>
     ${its && html`<p>${its.state}, at ${its.agent}; ${count(its.pages_done)} pages, ${count(its.pages_queued)} queued; a request every ${duration(its.delay_ms)}</p>`}

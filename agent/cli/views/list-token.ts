@@ -7,9 +7,14 @@ import { HttpProblem } from '../http/http-problem.ts';
 /** The value by which the list is sorted, and the name, which decides between equal ones. */
 export type Place = readonly [sorted: number | string, name: string];
 
-/** @param list - says which list it is, with its order */
-export function tokenOf(list: string, place: Place): string {
-  return Buffer.from(JSON.stringify([list, ...place])).toString('base64url');
+/**
+ * Its length does not depend on the characters of the name, as that of JSON does.
+ *
+ * @param list - says which list it is, with its order
+ */
+export function tokenOf(list: string, [sorted, name]: Place): string {
+  const parts = [list, sorted, Buffer.from(name).toString('base64url')];
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
 }
 
 /** @throws HttpProblem if the token is not of this list */
@@ -30,5 +35,5 @@ export function placeIn(list: string, token: string): Place {
     throw refused('the value of "after" is no "next" of an answer');
   }
   if (of !== list) throw refused(`the value of "after" continues ${of}, not ${list}`);
-  return [sorted, name];
+  return [sorted, Buffer.from(name, 'base64url').toString()];
 }

@@ -181,6 +181,17 @@ test('URLs longer than a token do not stop a walk', (t) => {
   );
 });
 
+test('a token of any URL fits into a request', (t) => {
+  const { config } = crawlOf(t, ['a1'], (store) => {
+    for (const end of ['', '/z']) {
+      const url = `http://${HOST}/${'\\'.repeat(8185)}${end}`;
+      store.enqueue(HOST, { url, depth: 0 }, null);
+    }
+  });
+  const { next } = urlsPage(config, 'frontier', { host: HOST, limit: 1 }, []);
+  assert.ok(next!.length <= 15_000, `${next!.length} characters`);
+});
+
 test('no list of URLs reads the rows of other hosts', (t) => {
   const { fileOf } = crawlOf(t, ['a1'], () => {});
   const db = new Database(fileOf('a1'), { readonly: true });
