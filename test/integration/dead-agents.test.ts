@@ -14,7 +14,7 @@ describe('dead agents', { concurrency: 2 }, () => {
     await until('both agents', running);
     process.kill(scratch.pid('a2')!, 'SIGKILL');
     const words =
-      /a2 was killed \(SIGKILL\); 1 agent continues; to start it again: ubiring (agent .*)/;
+      /a2 was killed \(SIGKILL\); 1 agent of this launch continues; to start it again: ubiring (agent .*)/;
     await until('the remedy', () => words.test(launch.stderr()));
     const again = start(words.exec(launch.stderr())![1]!.split(' '));
     const joined = () => /"agent is listening"/.test(again.stderr());
@@ -31,7 +31,7 @@ describe('dead agents', { concurrency: 2 }, () => {
     for (const wait of ['1 s', '2 s']) {
       const pid = scratch.pid('a1')!;
       process.kill(pid, 'SIGKILL');
-      const said = `a1 was killed (SIGKILL); none is left; it is started again in ${wait}`;
+      const said = `a1 was killed (SIGKILL); none of this launch is left; it is started again in ${wait}`;
       await until('the message of the launch', () => launch.stderr().includes(said));
       await until('a1 again', () => ![null, pid].includes(scratch.pid('a1')));
     }

@@ -222,7 +222,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
       headers: steering,
     });
     assert.deepEqual(left, { a2: 'applied' });
-    await until('a2 has left', () => /a2: .*1 agent continues/.test(launch.stderr()));
+    await until('a2 has left', () => /a2: .*1 agent of this launch c/.test(launch.stderr()));
     await untilAsked(
       'a1 is alone',
       async () => (await ask(`${api}/agents/a1/moves`)).status === 409,

@@ -54,7 +54,7 @@ test('launch on a terminal: names a dead agent, and ends with the crawl', { skip
   gate.open();
   await until('the end', () => terminal.isRestored);
   assert.equal(terminal.said('code'), '0');
-  assert.match(terminal.output, /a2 was killed \(SIGKILL\); 1 agent continues/);
+  assert.match(terminal.output, /a2 was killed \(SIGKILL\); 1 agent of this launch continues/);
   assert.match(terminal.output, /the crawl is complete\r\n/);
 });
 

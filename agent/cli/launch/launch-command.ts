@@ -235,7 +235,8 @@ class Launch {
     }
     const dashboard = () => this.#dashboard;
     const onStop = () => this.#onSignal();
-    const parts = { config, onStop, dashboard, ids };
+    const running = () => this.#running().map(({ id }) => id);
+    const parts = { config, onStop, dashboard, running };
     this.#view = new ProgressView(parts);
     this.agents = ids.map((id) => this.#start(id));
     this.#timer = setInterval(() => this.#look(), statusEveryMs);
@@ -309,13 +310,17 @@ class Launch {
   }
 
   #report(now: number): void {
-    const running = this.agents.filter(({ exit }) => exit === null);
+    const running = this.#running();
     const heard = running.filter((agent) => !agent.isSilent(now));
     const statuses = heard.flatMap(({ status }) => (status ? [status] : []));
     this.#http?.noteStatuses(
       statuses,
       running.map(({ id }) => id),
     );
+  }
+
+  #running(): readonly AgentProcess[] {
+    return this.agents.filter(({ exit }) => exit === null);
   }
 
   #onSignal(): void {
@@ -339,9 +344,11 @@ class Launch {
     this.#exits.delete(id);
     this.#exits.set(id, exit);
     if (this.#isOver()) this.#cancelRestarts();
-    const left = this.agents.filter((one) => one.exit === null).length;
-    const rest = left === 1 ? '1 agent continues' : `${left} agents continue`;
-    const next = `${left === 0 ? 'none is left' : rest}${this.#next(agent)}`;
+    const left = this.#running().length;
+    const some = left === 1 ? '1 agent' : `${left} agents`;
+    const rest = `${some} of this launch ${left === 1 ? 'continues' : 'continue'}`;
+    // The cluster may have agents of other launches, which are not counted here.
+    const next = `${left === 0 ? 'none of this launch is left' : rest}${this.#next(agent)}`;
     if (exit.kind === 'killed' && !this.#isOver()) {
       this.#view.warn(`${id} was killed (${exit.signal}); ${next}`);
     } else if (exit.kind === 'crashed') {
@@ -392,7 +399,7 @@ class Launch {
   }
 
   #endIfDone(): void {
-    if (this.#waiting.size > 0 || this.agents.some(({ exit }) => exit === null)) return;
+    if (this.#waiting.size > 0 || this.#running().length > 0) return;
     clearInterval(this.#timer);
     this.#view.end();
     this.#exit.resolve(verdictOf([...this.#exits.values()], this.#signals > 0));
@@ -429,7 +436,7 @@ class Launch {
   /** Kills suspended agents when the crawl is over and all others have exited. */
   #endSuspended(): void {
     if (!this.#isOver()) return;
-    const living = this.agents.filter(({ exit }) => exit === null);
+    const living = this.#running();
     if (living.length === 0 || !living.every((agent) => agent.isSuspended())) return;
     for (const agent of living) {
       this.#view.say(`${agent.id} is suspended and has nothing left to do: killed`);

@@ -32,15 +32,15 @@ interface ProgressParts {
   readonly onStop: () => void;
   /** The URL of the dashboard; null: there is none, or none yet. */
   readonly dashboard: () => string | null;
-  /** The agents of this launch: the lines count no others. */
-  readonly ids: readonly string[];
+  /** The agents of this launch that run: the lines count no others. */
+  readonly running: () => readonly string[];
 }
 
 export class ProgressView {
   readonly #stream = process.stderr;
   readonly #live: LiveView | null;
   readonly #mayType: boolean;
-  readonly #ids: ReadonlySet<string>;
+  readonly #running: () => readonly string[];
   #keyboard: Keyboard | null = null;
   #isEnded = false;
   /** Number of lines of the block on the screen. */
@@ -52,7 +52,7 @@ export class ProgressView {
    * @param mayType - whether to read keys while in the foreground
    */
   constructor(
-    { config, onStop, dashboard, ids }: ProgressParts,
+    { config, onStop, dashboard, running }: ProgressParts,
     live = isScreen(process.stderr),
     mayType = live && process.stdin.isTTY === true,
   ) {
@@ -61,7 +61,7 @@ export class ProgressView {
     this.#live = live ? new LiveView({ ...parts, caption }) : null;
     this.#live?.drawOn(this);
     this.#mayType = mayType;
-    this.#ids = new Set(ids);
+    this.#running = running;
   }
 
   get size(): Size {
@@ -82,9 +82,10 @@ export class ProgressView {
     }
   }
 
-  /** Whether the cluster has agents that this launch has not started. */
+  /** Whether the cluster has agents other than those of this launch that run. */
   #hasOthers({ cluster }: TopFrame): boolean {
-    return cluster.agents.some(({ members }) => members.some(({ id }) => !this.#ids.has(id)));
+    const running = this.#running();
+    return cluster.agents.some(({ members }) => members.some(({ id }) => !running.includes(id)));
   }
 
   draw(lines: readonly Line[]): void {

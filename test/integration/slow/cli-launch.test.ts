@@ -24,7 +24,7 @@ describe('launch', { concurrency: 2 }, () => {
     process.kill(scratch.pid('a2')!, 'SIGKILL');
     const { code, stdout, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /a2 was killed \(SIGKILL\); 1 agent continues/);
+    assert.match(stderr, /a2 was killed \(SIGKILL\); 1 agent of this launch continues/);
     assert.match(stdout, /^a1 .* complete$[\s\S]*^a2 .* killed \(SIGKILL\)$[\s\S]*^all /m);
     assert.match(stderr, /the crawl is complete\n[\s\S]*query .*crawl\.json "SELECT/);
     const note = JSON.parse(fs.readFileSync(path.join(scratch.dataDir, 'complete.json'), 'utf8'));
@@ -145,7 +145,10 @@ describe('launch', { concurrency: 2 }, () => {
     await until('a pid file', () => scratch.pid('a1') !== null);
     process.kill(scratch.pid('a1')!, 'SIGKILL');
     const { code, stderr } = await launch.ended;
-    assert.deepEqual([code, /a1 was killed \(SIGKILL\); none is left/.test(stderr)], [11, true]);
+    assert.deepEqual(
+      [code, /a1 was killed \(SIGKILL\); none of this launch is left/.test(stderr)],
+      [11, true],
+    );
   });
 
   test('an agent started by hand leaves on SIGTERM and ends with 0', async (context) => {

@@ -24,7 +24,7 @@ describe('dead agents', { concurrency: 2 }, () => {
     while (!taken) taken = await listening(Number(new URL(listen).port)).catch(() => undefined);
     context.after(() => taken.close());
     launch.child.kill('SIGCONT');
-    const said = /a1 failed \(5\).*; none is left; it is started again in 2 s/;
+    const said = /a1 failed \(5\).*; none of this launch is left; it is started again in 2 s/;
     await until('the message of the launch', () => {
       assert.equal(launch.child.exitCode, null, launch.stderr());
       return said.test(launch.stderr());
@@ -68,7 +68,7 @@ describe('dead agents', { concurrency: 2 }, () => {
       const end = /a2.*state\.sqlite was deleted or replaced/;
       await until('the end of a2', () => end.test(launch.stderr()));
       await until('the message of the launch', () =>
-        /a2 failed \(4\); 1 agent continues; to start it/.test(launch.stderr()),
+        /a2 failed \(4\); 1 agent of this launch continues; to start it/.test(launch.stderr()),
       );
       gate.open();
       const { code, stdout, stderr } = await launch.ended;

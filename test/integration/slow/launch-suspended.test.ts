@@ -45,7 +45,8 @@ test('launch: a suspended agent with work of its own is not killed, and complete
       return agents.some(({ id, queued }) => id === 'a2' && queued > 3);
     });
     process.kill(scratch.pid('a2')!, 'SIGSTOP');
-    const ended = /a1 ended \(11\); 1 agent continues; to start it again: ubiring agent/;
+    const ended =
+      /a1 ended \(11\); 1 agent of this launch continues; to start it again: ubiring agent/;
     await until('the end of a1', () => ended.test(launch.stderr()));
     assert.match(launch.stderr(), /running agents still have\\n {2}a2: \d+ queued URL/);
     process.kill(scratch.pid('a2')!, 'SIGCONT');

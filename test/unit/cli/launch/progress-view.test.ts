@@ -7,7 +7,7 @@ import { frameOf } from '../top/frame.ts';
 
 const parts = {
   ...{ config: {} as ResolvedConfig, onStop: () => {}, dashboard: () => null },
-  ids: ['a1'],
+  running: () => ['a1'],
 };
 const flags = { joined: true, leaving: false, relayed: false };
 const frame = frameOf([agentStatus({ id: 'a1' })]);
@@ -65,7 +65,14 @@ test('progress view: says that it counts only the agents that it started if ther
   const joined = frameOf([agentStatus({ id: 'a1', members })]);
   const [line] = writtenBy(t, () => new ProgressView(parts, false, false).show(joined, 0));
   assert.match(line!, /^of the agents started here: agents 1\/1, hosts 0, /);
-  const all = { ...parts, ids: ['a1', 'a2'] };
+  const all = { ...parts, running: () => ['a1', 'a2'] };
   const [plain] = writtenBy(t, () => new ProgressView(all, false, false).show(joined, 0));
   assert.match(plain!, /^agents 1\/1, /);
+  // An agent of this launch was killed, and another process runs it again.
+  const started = ['a1', 'a2'];
+  const killed = { ...parts, running: () => started };
+  const view = new ProgressView(killed, false, false);
+  started.pop();
+  const [later] = writtenBy(t, () => view.show(joined, 0));
+  assert.match(later!, /^of the agents started here: /);
 });
