@@ -253,7 +253,8 @@ class Agent implements RunningAgent {
     this.#p.log.info({ listen: this.#transport.endpoint }, 'agent is listening');
     this.#turns.push({ type: 'start' });
     const file = join(this.#p.directory, 'state.sqlite');
-    sampleRegularly(() => this.#sample(), this.ended);
+    const take = (seen: AgentStatus): Input => ({ type: 'operate', act: () => this.#sample(seen) });
+    sampleRegularly(() => this.#turns.push(take(this.status())), this.ended);
     watchWal(file, (bytes) => this.#onWal(bytes), this.ended);
     watchPresence(file, (gone) => this.#onGone(gone), this.ended);
     if (!this.#p.state.examined) this.#check();
@@ -399,6 +400,7 @@ class Agent implements RunningAgent {
       case 'note':
         return this.#p.tell(effect.type, effect.message);
       case 'end':
+        this.#attempt('taking the last sample', () => this.#sample());
         void this.#end(effect);
     }
   }
@@ -428,11 +430,9 @@ class Agent implements RunningAgent {
     ).stop;
   }
 
-  #sample(): void {
-    const status = this.status();
-    // The clock of the events, with which a reader compares them.
-    const act = (_: Operator, { mono }: Instant) => this.#store.samples.save(mono, status);
-    this.#turns.push({ type: 'operate', act });
+  /** Its clock is that of the events, with which a reader compares it. */
+  #sample(status = this.status()): void {
+    this.#store.samples.save(systemClock.now().mono, status);
   }
 
   #onWal(bytes: number): void {

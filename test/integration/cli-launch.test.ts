@@ -12,6 +12,14 @@ async function pages(config: string): Promise<string[]> {
   return (JSON.parse(stdout) as { url: string }[]).map(({ url }) => url);
 }
 
+/** The pages and queued URLs that the last sample of each agent counts. */
+async function sampledLast(config: string): Promise<unknown> {
+  const last =
+    'SELECT pages, queued FROM samples WHERE at IN (SELECT max(at) FROM samples GROUP BY agent)';
+  const sums = `SELECT sum(pages) AS pages, sum(queued) AS queued FROM (${last})`;
+  return JSON.parse((await run('query', config, sums, '--json')).stdout)[0];
+}
+
 // Two at a time, since each test mostly waits for delays and time-outs.
 describe('launch', { concurrency: 2 }, () => {
   test('a launch that is stopped ends with 11, and the next launch resumes it and ends with 0', async (context) => {
@@ -31,6 +39,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.match(interrupted.stderr, /interrupted; run launch again to continue/);
     assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
     const before = await pages(config);
+    assert.equal(((await sampledLast(config)) as { pages: number }).pages, before.length);
     // The agents must agree on the delay, but it is not part of the identity of the crawl.
     const { politeness: _, ...quick } = JSON.parse(fs.readFileSync(config, 'utf8'));
     scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 10 } });
@@ -38,6 +47,7 @@ describe('launch', { concurrency: 2 }, () => {
     assert.equal(resumed.code, 0, resumed.stderr);
     const all = await pages(config);
     assert.ok(all.length > before.length);
+    assert.deepEqual(await sampledLast(config), { pages: all.length, queued: 0 });
     assert.deepEqual(
       before.filter((url) => !all.includes(url)),
       [],
