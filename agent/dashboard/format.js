@@ -40,9 +40,9 @@ const dated = (format) => (ms) => (Math.abs(ms) <= 8.64e15 ? format.format(ms) :
 export const time = dated(clock);
 export const dateTime = dated(dayAndClock);
 
-/** How long ago, or until when. */
-export function ago(ms, now) {
-  if (ms === null || ms === undefined) return 'never';
+/** How long ago, or until when; `none` if there is no time. */
+export function ago(ms, now, none) {
+  if (ms === null) return none;
   return ms <= now ? `${duration(now - ms)} ago` : `in ${duration(ms - now)}`;
 }
 

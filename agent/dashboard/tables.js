@@ -167,7 +167,7 @@ export function Hosts({ view, filters, setFilters }) {
     { title: 'Pages', number: true, of: (h) => count(h.pages_done) },
     { title: 'Delay', number: true, of: (h) => duration(h.delay_ms) },
     { title: 'robots.txt', of: (h) => h.robots ?? 'not yet' },
-    { title: 'Last request', number: true, of: (h) => ago(h.last_fetch_at, now) },
+    { title: 'Last request', number: true, of: (h) => ago(h.last_fetch_at, now, h.pages_done ? '–' : 'never') },
     { title: 'Next request', number: true, of: (h) => (h.next_fetch_at === null ? '' : h.next_fetch_at <= now ? 'now' : ago(h.next_fetch_at, now)) },
   ];
   return html`<section>

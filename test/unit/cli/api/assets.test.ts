@@ -1,6 +1,7 @@
 // The files of the dashboard.
 
 import assert from 'node:assert/strict';
+import { registerHooks } from 'node:module';
 import { it } from 'node:test';
 import { readAssets } from '../../../../agent/cli/api/assets.ts';
 
@@ -28,4 +29,34 @@ it('a file is served without indentation and comments, and says the same', () =>
   const script = readAssets().get('/api.js')!.body.toString();
   assert.doesNotMatch(script, /^(\s|\/\/|\/?\*)/m);
   assert.match(script, /^const API = '\/api\/v1';$/m);
+});
+
+/** Stands for the library of the browser: what a part draws is the values of its template. */
+const LIBRARY = `data:text/javascript,${encodeURIComponent(`
+  export const html = (_, ...values) => values;
+  export const useEffect = () => {};
+  export const useRef = () => ({ current: null });
+  export const useState = (first) => [first, () => {}];
+`)}`;
+
+interface Column {
+  readonly title: string;
+  readonly of: (row: object) => unknown;
+}
+
+it('a host with pages, whose last request is not known after a move, is not called unvisited', async () => {
+  const hooks = registerHooks({
+    resolve: (name, context, next) =>
+      name === '/lib/htm.js' ? { url: LIBRARY, shortCircuit: true } : next(name, context),
+  });
+  const file = new URL('../../../../agent/dashboard/tables.js', import.meta.url).href;
+  const { Hosts } = await import(file);
+  hooks.deregister();
+  const drawn: unknown[] = Hosts({ view: { at: 5000, agents: [] }, filters: {} });
+  const isColumns = (value: unknown): value is Column[] =>
+    Array.isArray(value) && value.some((one) => one?.title === 'Last request');
+  const { of } = drawn.find(isColumns)!.find(({ title }) => title === 'Last request')!;
+  assert.equal(of({ last_fetch_at: 3000, pages_done: 1 }), '2 s ago');
+  assert.equal(of({ last_fetch_at: null, pages_done: 1 }), '–');
+  assert.equal(of({ last_fetch_at: null, pages_done: 0 }), 'never');
 });
