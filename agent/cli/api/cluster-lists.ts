@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { UrlView } from '../../storage/reads/url-lists.ts';
-import type { ResolvedConfig } from '../common/load-config.ts';
+import { type ResolvedConfig, startCommand } from '../common/load-config.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
@@ -187,7 +187,7 @@ export class ClusterLists {
     }
   }
 
-  /** @throws HttpProblem if the hosts that matter are not known */
+  /** @throws HttpProblem if the agent does not run, or the hosts that matter are not known */
   readonly moves = async (
     query: MovesQuery,
     scope: Scope,
@@ -195,6 +195,12 @@ export class ClusterLists {
   ): Promise<PlannedMoves> => {
     const { agents: all } = (await this.#watch.now()).view;
     if (query.of !== undefined) await this.demandAgent(query.of, 400);
+    const { id: moving } = query;
+    if (!all.some(({ id }) => id === moving)) {
+      await this.demandAgent(moving, 404);
+      const remedy = `if it does not run, start it: ${startCommand(moving, this.#config)}`;
+      throw new HttpProblem(409, 'agent-silent', `${moving} does not answer`, remedy);
+    }
     const here = await this.#process.call(client, 'moves', all, query);
     if (scope === 'machine') return here;
     const { agents } = await this.#elsewhere(scope);

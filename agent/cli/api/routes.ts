@@ -276,7 +276,7 @@ const SHARING: readonly Route[] = [
     ...{ method: 'GET', path: '/agents/{id}/holding', role: 'read' },
     summary: 'Identifies the hosts that the agent owns at present',
     result: anyObject.nullable(),
-    handle: async ({ stateOf }, { path }) => heldIn(stateOf(path.id!)),
+    handle: async ({ stateOf }, { path }) => heldIn(await stateOf(path.id!)),
   }),
   route({
     ...{ method: 'GET', path: '/agents/{id}/state', role: 'read' },
@@ -284,8 +284,8 @@ const SHARING: readonly Route[] = [
     query: z.strictObject({ views }),
     type: 'application/vnd.sqlite3',
     result: z.string().meta({ format: 'binary' }),
-    handle: ({ queries, stateOf }, { path, query, client }) => {
-      return queries.extract(stateOf(path.id!), query.views, client.signal);
+    handle: async ({ queries, stateOf }, { path, query, client }) => {
+      return queries.extract(await stateOf(path.id!), query.views, client.signal);
     },
   }),
 ];

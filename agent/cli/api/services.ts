@@ -68,16 +68,17 @@ export class Services {
     }
   };
 
-  /** @throws HttpProblem if the state of the agent is not on this machine */
-  readonly stateOf = (id: string): string => {
+  /** @throws HttpProblem if there is no such agent, or its state is not on this machine */
+  readonly stateOf = async (id: string): Promise<string> => {
     const { dataDir } = this.#config.agent;
     if (foundAgents(dataDir).includes(id)) return stateFileOf(dataDir, id);
+    await this.lists.demandAgent(id, 404);
     const detail = `the state of ${JSON.stringify(id)} is not on this machine`;
     throw new HttpProblem(404, 'state-elsewhere', detail, 'ask the API of that agent');
   };
 
-  readonly events = (id: string, after: number | null, client: Client) => {
-    this.stateOf(id);
+  readonly events = async (id: string, after: number | null, client: Client) => {
+    await this.stateOf(id);
     return this.lists.events(id, after, client);
   };
 

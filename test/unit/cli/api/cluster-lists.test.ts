@@ -5,12 +5,14 @@ import { test } from 'node:test';
 import { ClusterLists } from '../../../../agent/cli/api/cluster-lists.ts';
 import type { Client, ListProcess } from '../../../../agent/cli/api/list-process.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
+import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import type { RemoteClient } from '../../../../agent/cli/remote/remote-client.ts';
 import type { ClusterView, ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
 import type { RowsPage } from '../../../../agent/cli/views/query-pages.ts';
 import { agentStatus } from '../agent-status.ts';
 
 const config = {
+  file: 'crawl.yaml',
   agent: { dataDir: '/nonexistent' },
   cluster: { agents: [], contacts: [] },
   monitor: { listen: null },
@@ -100,4 +102,21 @@ test('the URLs of a host are those of its present owner, whatever dead agents ha
   // A version that does not name the holder.
   const { holder: _, ...former } = pageOf('a2', 'new');
   assert.deepEqual((await asked(dead, { a2: former, a3: none })).urls, ['new']);
+});
+
+test('moves of an agent that does not run say how to start it, and of no agent that there is none', async () => {
+  const view = { agents: [agentStatus({ id: 'a1' })], unreachable: ['a2'], left: ['a3'] };
+  const refusalOf = async (id: string) => {
+    const refused = listsOf(view).moves({ id, capacity: null }, 'cluster', CLIENT);
+    const error = await refused.then(null, (reason: unknown) => reason);
+    assert.ok(error instanceof HttpProblem);
+    return error.document;
+  };
+  for (const id of ['a2', 'a3']) {
+    const { status, code, remedy } = await refusalOf(id);
+    assert.deepEqual([status, code], [409, 'agent-silent']);
+    assert.match(String(remedy), new RegExp(`start it: .*agent crawl.yaml --id ${id}`));
+  }
+  const { status, code } = await refusalOf('a9');
+  assert.deepEqual([status, code], [404, 'agent-unknown']);
 });

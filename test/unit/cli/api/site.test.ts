@@ -9,6 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { Services } from '../../../../agent/cli/api/services.ts';
 import { Site } from '../../../../agent/cli/api/site.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
+import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { Tokens } from '../../../../agent/cli/http/tokens.ts';
 
 /** More than the buffers of a connection hold. */
@@ -74,4 +75,22 @@ test('a site that is closed ends the process of the lists', async () => {
   new Site({ services, ...parts }).close();
   const client = { address: 'a', signal: new AbortController().signal };
   await assert.rejects(services.circle(0, client), /the server has been closed/);
+});
+
+test('the state of an agent is elsewhere only if there is such an agent', async (t) => {
+  const config = { file: 'crawl.yaml', agent: { dataDir: '/no-such-directory' }, cluster: {} };
+  const services = new Services(config as unknown as ResolvedConfig, []);
+  t.after(() => services.close());
+  const view = { agents: [], unreachable: ['a2'] };
+  t.mock.method(services.watch, 'now', async () => ({ view }));
+  const client = { address: 'a', signal: new AbortController().signal };
+  const isProblem = (code: string) => (error: unknown) =>
+    error instanceof HttpProblem && error.document.status === 404 && error.document.code === code;
+  for (const [id, code] of [
+    ['a2', 'state-elsewhere'],
+    ['a9', 'agent-unknown'],
+  ] as const) {
+    await assert.rejects(async () => services.stateOf(id), isProblem(code));
+    await assert.rejects(async () => services.events(id, null, client), isProblem(code));
+  }
 });
