@@ -133,6 +133,9 @@ describe('command line', { concurrency: 4 }, () => {
       ['launch', config, '--agents', 'a1,a9'],
       ['kill', config, 'a9'],
       ['stop', config, 'a9'],
+      ['drain', config, 'a9'],
+      ['capacity', config, 'a9', '2'],
+      ['threads', config, 'a9', '2'],
     ];
     for (const args of commands) {
       const { code, stderr } = await run(...args);

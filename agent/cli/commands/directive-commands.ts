@@ -8,6 +8,7 @@ import type { AgentEntry } from '../../../config/config.ts';
 import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
+import { isOfAgents } from '../../core/protocol/directives.ts';
 import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
 import { DELAY_MS_MAX } from '../../messaging/checks/limits.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
@@ -37,6 +38,7 @@ import { askLeft } from '../remote/left-agents.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
+import { mayBeTold } from './known-agents.ts';
 
 /** In place of an agent's identifier, and of a number. */
 const [ALL_AGENTS, FROM_CONFIG] = ['all', 'default'] as const;
@@ -160,10 +162,11 @@ async function give(
   if (!answer.ok) {
     const { isRefused = false } = answer;
     const what = directiveOf(verb, args);
+    const isStored = typeof what !== 'string' && what.value === null;
+    if (typeof what !== 'string' && !(await mayExist(loaded.config, what))) return 2;
     // First, because agents of other machines may run that this one does not reach.
     say(...answer.failures.filter((failure) => !isOfEnded(failure)));
     refuseOtherCrawl(loaded.config);
-    const isStored = typeof what !== 'string' && what.value === null;
     if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
       const again = launchCommand(loaded.config, ' --refresh');
       say(`no agent is left to obey: the crawl is complete; to request its pages again: ${again}`);
@@ -188,6 +191,20 @@ async function give(
   if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
   const isEffective = isHostVerb(verb) ? sayOfHosts(args, summary) : sayOfAgent(args, all);
   return missing.length === 0 && isEffective ? 0 : 1;
+}
+
+/**
+ * Prints a message and returns false if the directive names an agent that cannot exist. With the
+ * overlay kademlia and contacts the agents are not known, and a directive may be taken back for an
+ * agent that the config no longer lists: then it returns true.
+ */
+async function mayExist(
+  config: ResolvedConfig,
+  what: Pick<Directive, 'kind' | 'host' | 'value'>,
+): Promise<boolean> {
+  if (!isOfAgents(what) || what.host === '*' || what.value === null) return true;
+  const { overlay, contacts } = config.cluster;
+  return (overlay === 'kademlia' && contacts.length > 0) || mayBeTold([what.host], config);
 }
 
 /** Gives the directive to one agent, which forwards it; with the overlay kademlia, to all by a walk. */

@@ -4,10 +4,12 @@
 // complete crawl.
 
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
+import { askFirst } from '../common/ask.ts';
 import { Refusal } from '../common/exit-code.ts';
-import { askedOf, placedIn, type ResolvedConfig } from '../common/load-config.ts';
+import { allKnown, asked, askedOf, placedIn, type ResolvedConfig } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
+import { statusesIn } from '../remote/status-check.ts';
 import { readCompletion } from '../state-files/completion-file.ts';
 import { openFilesOf } from '../state-files/other-crawl.ts';
 import { lastView } from '../state-files/query-members.ts';
@@ -45,6 +47,31 @@ export async function agentsOf(config: Config): Promise<readonly ConfiguredMembe
 export function nameable(config: ResolvedConfig): readonly string[] {
   if (config.cluster.contacts.length === 0) return placedIn(config);
   return [...placedIn(config), ...lastMembers(config).map(({ id }) => id)];
+}
+
+/** Prints a message and returns false if no agent can have one of the identifiers. */
+export async function mayBeTold(ids: readonly string[], config: ResolvedConfig): Promise<boolean> {
+  const areAmong = (known: readonly string[]) => ids.every((id) => known.includes(id));
+  const placed = placedIn(config);
+  if (areAmong(placed)) return true;
+  const met = await membersOfRunning(config);
+  // Agents of other machines may have joined. Whether one has, only an agent that answers knows.
+  const mayBeElsewhere = config.cluster.contacts.length > 0 && met.length === 0;
+  if (mayBeElsewhere || areAmong([...placed, ...met])) return true;
+  // Last, since the data directory may hold another crawl, which is refused.
+  return allKnown(ids, config, [...nameable(config), ...met]);
+}
+
+/** Members of the running agents. The config of an agent on another machine may name more agents. */
+async function membersOfRunning(config: ResolvedConfig): Promise<readonly string[]> {
+  if (config.cluster.overlay === 'kademlia') {
+    const { visited, unreachable } = await walk(asked(config), { verb: 'status', args: [] });
+    return [...visited.keys(), ...unreachable];
+  }
+  const answer = await askFirst(asked(config), 'status');
+  if (!answer.ok) return [];
+  const agents = statusesIn(answer.result)?.agents ?? [];
+  return agents.flatMap(({ members }) => members.map(({ id }) => id));
 }
 
 /** The agents last in view, and those that completed the crawl. */

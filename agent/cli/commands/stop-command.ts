@@ -3,15 +3,13 @@
 // forwards it. The result of each agent is printed, so that a failure does not look like success.
 
 import path from 'node:path';
-import { askFirst, askInTurn, type ClusterAnswer } from '../common/ask.ts';
+import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { startingEnded } from '../common/launch-lock.ts';
 import {
-  allKnown,
   asked,
   type CommonFlags,
   loadResolved,
-  placedIn,
   type ResolvedConfig,
   reachable,
   shownCrawl,
@@ -20,8 +18,7 @@ import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
-import { statusesIn } from '../remote/status-check.ts';
-import { nameable } from './known-agents.ts';
+import { mayBeTold } from './known-agents.ts';
 
 /** @param ids - agents that are to leave; if empty, all agents stop */
 export async function stop(
@@ -54,31 +51,6 @@ export async function stop(
   }
   await printResults(Object.entries(result), flags.json);
   return Object.values(result).every((said) => said === 'applied' || said === 'left') ? 0 : 1;
-}
-
-/** Prints a message and returns false if no agent can have one of the identifiers. */
-async function mayBeTold(ids: readonly string[], config: ResolvedConfig): Promise<boolean> {
-  const areAmong = (known: readonly string[]) => ids.every((id) => known.includes(id));
-  const placed = placedIn(config);
-  if (areAmong(placed)) return true;
-  const met = await membersOfRunning(config);
-  // Agents of other machines may have joined. Whether one has, only an agent that answers knows.
-  const mayBeElsewhere = config.cluster.contacts.length > 0 && met.length === 0;
-  if (mayBeElsewhere || areAmong([...placed, ...met])) return true;
-  // Last, since the data directory may hold another crawl, which is refused.
-  return allKnown(ids, config, [...nameable(config), ...met]);
-}
-
-/** Members of the running agents. The config of an agent on another machine may name more agents. */
-async function membersOfRunning(config: ResolvedConfig): Promise<readonly string[]> {
-  if (config.cluster.overlay === 'kademlia') {
-    const { visited, unreachable } = await walk(asked(config), { verb: 'status', args: [] });
-    return [...visited.keys(), ...unreachable];
-  }
-  const answer = await askFirst(asked(config), 'status');
-  if (!answer.ok) return [];
-  const agents = statusesIn(answer.result)?.agents ?? [];
-  return agents.flatMap(({ members }) => members.map(({ id }) => id));
 }
 
 /** Stops agents that the first agent does not know, and so did not stop. */
