@@ -70,6 +70,7 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
       if (detail.agent !== id) return `met ${of('agent')}${awayText(detail)}`;
       return `joined ${of('members')} agents in ${ms('tookMs')}${awayText(detail)}`;
     case 'rejoin':
+      if (detail.why === 'capacity') return 'rejoins with its new capacity';
       return `was ${of('why')}: rejoins`;
     case 'suspect':
       return `removed ${of('agent')} after ${seconds(detail.silentMs)} without news`;

@@ -83,3 +83,9 @@ test('status: says what a directive sets, and that it was revoked', () => {
   assert.equal(said('threads', null, 'a3'), 'uses the configured threads for a3');
   assert.equal(said('refresh', 1_790_000_000), 'began round 1790000000');
 });
+
+test('status: says why an agent joins again, in a sentence that fits the reason', () => {
+  const text = (why: string) => eventText('a1', { kind: 'rejoin', detail: { why } });
+  assert.equal(text('stalled'), 'was stalled: rejoins');
+  assert.equal(text('capacity'), 'rejoins with its new capacity');
+});
