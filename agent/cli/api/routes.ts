@@ -2,6 +2,7 @@
 // the OpenAPI description (openapi.ts).
 
 import { z } from 'zod';
+import type { Elsewhere, SkipReason } from '../../core/protocol/core-store.ts';
 import { CAPACITY_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
 import { PAGE_SORTS } from '../../storage/reads/url-lists.ts';
 import { causeAndRemedy } from '../common/output.ts';
@@ -108,6 +109,11 @@ const hostsQuery = z.strictObject({
   after,
   scope,
 });
+/** As the view names them; a type, so that none is forgotten. */
+const SKIP_REASONS: Readonly<Record<Exclude<SkipReason, Elsewhere> | 'elsewhere', true>> = {
+  ...{ robots: true, depth: true, pages: true, length: true, scheme: true, blocked: true },
+  ...{ trap: true, type: true, scope: true, elsewhere: true },
+};
 const search = z.string().min(1).max(1000).optional().meta({ description: 'Part of the URL.' });
 const urlsQuery = z.strictObject({ host, search, limit, after, scope });
 const URL_QUERIES = {
@@ -119,7 +125,7 @@ const URL_QUERIES = {
   }),
   frontier: urlsQuery,
   skipped: urlsQuery.extend({
-    reason: z.string().min(1).max(64).optional().meta({ description: 'As in the view.' }),
+    reason: z.enum(Object.keys(SKIP_REASONS)).optional().meta({ description: 'As in the view.' }),
   }),
 } as const;
 const BY_URL =

@@ -64,3 +64,13 @@ it('the description has every route, with the limits that are checked', () => {
     [1, 1000, 100],
   );
 });
+
+it('the reason of a skipped URL is one of those that exist', () => {
+  const found = routeOf('GET', '/api/v1/skipped');
+  assert.ok(found && 'route' in found);
+  const parsed = (reason: string) => found.route.query?.safeParse({ host: 'a.test', reason });
+  for (const reason of ['robots', 'scope', 'elsewhere']) assert.ok(parsed(reason)?.success, reason);
+  const wrong = parsed('nonsense');
+  assert.equal(wrong?.success, false);
+  assert.match(String(wrong?.error), /robots.*depth.*trap/s);
+});
