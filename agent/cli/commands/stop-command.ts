@@ -94,7 +94,7 @@ function unanswered(config: ResolvedConfig): string {
   const ids = reachable(config).map(({ id }) => id);
   const running = ids.filter((id) => isLocked(path.join(config.agent.dataDir, id)));
   if (running.length === 0)
-    return 'no agent answers, and none runs on this machine: there is nothing to stop';
+    return 'no agent answers, and none runs on this machine; there is nothing to stop';
   return [
     `no agent answers, but ${running.join(', ')} still run on this machine; to end them at once:`,
     `  ${programName()} kill ${shownCrawl(config)} ${running.join(' ')}`,

@@ -1,6 +1,9 @@
 // How many commands the API runs at the same time.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { type CommandLine, CommandRuns } from '../../../../agent/cli/api/command-run.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
@@ -34,4 +37,21 @@ test('a command that has failed makes room for the next one', async () => {
   let runs = 0;
   const failing = new CommandRuns(source, () => Promise.reject(new Error(`run ${++runs}`)));
   for (let n = 1; n <= 20; n++) await assert.rejects(failing.run(explain), { message: `run ${n}` });
+});
+
+test('a cluster that does not run, as in a replay, has nothing to stop, on no machine', async (t) => {
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-stop-'));
+  t.after(() => fs.rmSync(dataDir, { recursive: true }));
+  const file = path.join(dataDir, 'crawl.json');
+  const cluster = { agents: [{ id: 'a1', listen: 'tcp://127.0.0.1:1' }] };
+  fs.writeFileSync(file, JSON.stringify({ name: 'c', seeds: ['http://a.test/'], cluster }));
+  const runs = new CommandRuns({ file, dataDir });
+  for (const args of [[], ['a1']]) {
+    const refused = runs.run({ name: 'stop', args });
+    const error = await refused.then(null, (reason: unknown) => reason);
+    assert.ok(error instanceof HttpProblem);
+    const { detail, remedy } = error.document;
+    assert.match(String(detail), /no agent answers, and none runs on this machine$/);
+    assert.equal(remedy, 'there is nothing to stop');
+  }
 });
