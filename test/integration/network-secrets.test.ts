@@ -21,7 +21,8 @@ test('passwords of networks are never shown', { skip: withoutRedis }, async (t) 
       agent: { ...config.agent, dataDir: 'berlin' },
       dedup: {
         ...{ mode: 'redis', network: 'berlin', networks: { berlin: redis.url(), paris } },
-        ...{ timeoutMs: 300, leaseMs: 1000 },
+        // At its start an agent waits so long for the refusal.
+        ...{ timeoutMs: 1500, leaseMs: 5000 },
       },
     });
   const file = write('berlin.json', redis.url());
