@@ -180,7 +180,7 @@ export class Reporter {
     return Math.min(COMMAND_MAX, this.#p.settings.batch);
   }
 
-  /** Claims of URLs that are not queued: the report that ends them may have come to another Redis. */
+  /** Ends claims of URLs that are not queued: their report may have come to another Redis. */
   #examine(now: Instant): void {
     for (const identity of this.#doubted) {
       const standing = this.#p.standingOf(identity);

@@ -24,7 +24,7 @@ const SQL_LENGTH_MAX = 20_000;
 const limit = z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LIMIT).meta({
   description: 'Rows at most.',
 });
-/** Holds the longest URL. */
+/** Holds the longest token, whose URL `url-pages.ts` cuts. */
 const after = z.string().max(16_384).optional().meta({
   description: '`next` of the previous answer of the same list, in the same order.',
 });

@@ -22,16 +22,19 @@ export interface GoneAgent {
 
 export class GoneAgents {
   readonly #events;
-  readonly #numbers;
+  readonly #until;
   readonly #last = new Map<string, { readonly at: number; readonly kind: GoneAgent['kind'] }>();
-  /** The number of the last event read; null: none was. */
-  #after: number | null = null;
+  /** The number of the last event read. */
+  #after = 0;
 
   constructor(db: Connection) {
     this.#events = db.prepare<[number, number], Row>(EVENTS_OF_MEMBERS);
-    this.#numbers = db.prepare<[], { first: number | null; last: number | null }>(
-      'SELECT (SELECT min(id) FROM event_rows) AS first, (SELECT max(id) FROM event_rows) AS last',
-    );
+    this.#until = db
+      .prepare<[number], number | null>(
+        `SELECT max(id) FROM
+         (SELECT id FROM event_rows WHERE id > ? ORDER BY id LIMIT ${LOOK_MAX})`,
+      )
+      .pluck();
   }
 
   /**
@@ -42,16 +45,14 @@ export class GoneAgents {
    * @returns those that have left before the others, and of each kind the newest first
    */
   look(present: readonly string[], now: number): GoneAgent[] {
-    const { first, last } = this.#numbers.get()!;
-    const from = (this.#after ?? (first ?? 1) - 1) + 1;
-    const until = Math.min(last ?? 0, from + LOOK_MAX - 1);
-    for (const { at, kind, agent } of this.#events.iterate(from, until)) {
+    const until = this.#until.get(this.#after) ?? this.#after;
+    for (const { at, kind, agent } of this.#events.iterate(this.#after + 1, until)) {
       if (agent === null) continue;
       this.#last.delete(agent);
       this.#last.set(agent, { at, kind });
       if (this.#last.size > AGENTS_MAX) this.#last.delete(this.#last.keys().next().value!);
     }
-    if (until >= from) this.#after = until;
+    this.#after = until;
     const here = new Set(present);
     const gone = [...this.#last].filter(([id]) => !here.has(id)).reverse();
     const isLeave = (one: (typeof gone)[number]) => one[1].kind === 'leave';
