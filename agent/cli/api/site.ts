@@ -19,7 +19,7 @@ import { type Asset, readAssets } from './assets.ts';
 import { type Asker, demand, roleOf } from './http-access.ts';
 import { metricsText } from './http-metrics.ts';
 import { openApi } from './openapi.ts';
-import { type FoundRoute, routeOf } from './routes.ts';
+import { EVENTS_QUERY, type FoundRoute, NO_QUERY, routeOf } from './routes.ts';
 import { Services } from './services.ts';
 
 const BODY_BYTES_MAX = 128 * 1024;
@@ -141,7 +141,8 @@ export class Site {
       }
       case `${API}/events`: {
         if (request.method === 'HEAD') throw notAllowed(['GET'], response);
-        const last = request.headers['last-event-id'] ?? url.searchParams.get('after');
+        const { after } = checked(EVENTS_QUERY, queryOf(url), 'query');
+        const last = request.headers['last-event-id'] ?? after;
         return this.#events.add(response, typeof last === 'string' ? last : null);
       }
       case `${API}/openapi.json`:
@@ -159,7 +160,7 @@ export class Site {
   ): Promise<void> {
     const gone = new AbortController();
     response.once('close', () => gone.abort(CLOSED));
-    const query = route.query ? checked(route.query, queryOf(url), 'query') : undefined;
+    const query = checked(route.query ?? NO_QUERY, queryOf(url), 'query');
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
     const address = request.socket.remoteAddress ?? '';
     const call = { path, query, body, client: { address, signal: gone.signal } };
@@ -213,7 +214,9 @@ function urlOf({ url = '/' }: IncomingMessage): URL {
 }
 
 function queryOf({ searchParams }: URL): Record<string, string> {
-  return Object.fromEntries(searchParams);
+  const twice = [...searchParams.keys()].find((key, k, keys) => keys.indexOf(key) < k);
+  if (twice === undefined) return Object.fromEntries(searchParams);
+  throw new HttpProblem(400, 'query-invalid', `${twice}: given more than once`, 'give one value');
 }
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
@@ -250,7 +253,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-function checked(schema: z.ZodType, value: unknown, what: 'query' | 'body'): unknown {
+function checked<T>(schema: z.ZodType<T>, value: unknown, what: 'query' | 'body'): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const remedy = `GET ${API}/openapi.json describes every request`;
@@ -268,9 +271,9 @@ function whyOf(issue: z.core.$ZodIssue, schema?: z.ZodType): string {
       return `expected one of ${options.map((one) => JSON.stringify(one)).join('|')}`;
     return [...new Set(issue.errors.flat().map((one) => whyOf(one)))].join(' or ');
   }
-  const known = schema && 'shape' in schema ? Object.keys(schema.shape as object) : [];
-  const more =
-    issue.code === 'unrecognized_keys' && known.length > 0 ? `; known: ${known.join(', ')}` : '';
+  const known = schema && 'shape' in schema ? Object.keys(schema.shape as object) : null;
+  const isKey = issue.code === 'unrecognized_keys' && known !== null;
+  const more = isKey ? `; known: ${known.join(', ') || 'none'}` : '';
   return issue.message.replace(/^Invalid input: /, '') + more;
 }
 

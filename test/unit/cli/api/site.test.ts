@@ -94,3 +94,19 @@ test('the state of an agent is elsewhere only if there is such an agent', async 
     await assert.rejects(async () => services.events(id, null, client), isProblem(code));
   }
 });
+
+test('a request with unknown or repeated query keys is refused by each path', async (t) => {
+  const { port } = (await served(t)).address() as AddressInfo;
+  const wrong = {
+    '/cluster?colour=red': /colour.*known: none/,
+    '/agents?id=a1': /id.*known: none/,
+    '/events?from=7': /from.*known: after/,
+    '/hosts?limit=1&limit=2': /limit: given more than once/,
+  };
+  for (const [path, detail] of Object.entries(wrong)) {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`);
+    const problem = (await answer.json()) as { code: string; detail: string };
+    assert.deepEqual([answer.status, problem.code], [400, 'query-invalid'], path);
+    assert.match(problem.detail, detail);
+  }
+});
