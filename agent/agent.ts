@@ -173,7 +173,7 @@ class Agent implements RunningAgent {
         agents: [entry.id, ...others()],
         isPartial: config.cluster.overlay === 'kademlia',
       }),
-      wake: () => this.#turns.push({ type: 'operate', act: () => {} }),
+      wake: () => this.#turns.pushPatiently({ type: 'operate', act: () => {} }),
     };
   }
 
