@@ -4,11 +4,15 @@
 // kill shows a gap only if it strikes in the right millisecond; this checker can run at any moment
 // and for every agent.
 
-import { outboxOf, rowsOf, type StateFiles, type StateRow } from './evidence.ts';
+import { outboxOf, rowsOf, type StateFiles } from './evidence.ts';
 
-interface Known {
-  readonly rows: ReadonlyMap<string, StateRow>;
-  readonly outbox: ReadonlySet<string>;
+/** A link of a done page that few agents know. */
+interface RareLink {
+  /** An agent that has the page as done. */
+  readonly at: string;
+  readonly page: string;
+  readonly link: string;
+  readonly knownBy: readonly string[];
 }
 
 /**
@@ -20,30 +24,48 @@ export function losses(
   lost: readonly (readonly string[])[],
   linksOf: (url: string) => readonly string[],
 ): string[] {
-  const known = new Map<string, Known>();
-  for (const [id, db] of files) known.set(id, { rows: rowsOf(db), outbox: outboxOf(db) });
-  return lost.flatMap((without) => lossesWithout(known, without, linksOf));
+  const most = Math.max(0, ...lost.map(({ length }) => length));
+  const rare = rareLinks(files, linksOf, most);
+  return lost.flatMap((without) => {
+    const isLost = (id: string) => without.includes(id);
+    return rare
+      .filter(({ at, knownBy }) => !isLost(at) && knownBy.every(isLost))
+      .map(({ at, page, link }) => {
+        return `lost without ${without.join(' and ')}: ${link}; ${at} has ${page} as done`;
+      });
+  });
 }
 
-function lossesWithout(
-  known: ReadonlyMap<string, Known>,
-  without: readonly string[],
+/** The links of done pages that at most `most` agents know. */
+function rareLinks(
+  files: StateFiles,
   linksOf: (url: string) => readonly string[],
-): string[] {
-  const left = [...known].filter(([id]) => !without.includes(id));
-  const has = (url: string) =>
-    left.some(([, { rows, outbox }]) => rows.has(url) || outbox.has(url));
-  const offences: string[] = [];
-  for (const [id, { rows }] of left) {
-    for (const { url, state } of rows.values()) {
-      if (state !== 'response') continue;
-      for (const link of linksOf(url)) {
-        if (has(link)) continue;
-        offences.push(`lost without ${without.join(' and ')}: ${link}; ${id} has ${url} as done`);
-      }
+  most: number,
+): RareLink[] {
+  const rows = new Map([...files].map(([id, db]) => [id, rowsOf(db)]));
+  const knownBy = new Map<string, Set<string>>();
+  for (const [id, db] of files) {
+    for (const url of [...rows.get(id)!.keys(), ...outboxOf(db)]) {
+      const known = knownBy.get(url);
+      if (known) known.add(id);
+      else knownBy.set(url, new Set([id]));
     }
   }
-  return offences;
+  /** By page. Several agents have most pages as done. */
+  const found = new Map<string, { link: string; knownBy: readonly string[] }[]>();
+  const rareOf = (page: string) =>
+    linksOf(page).flatMap((link) => {
+      const known = [...(knownBy.get(link) ?? [])];
+      return known.length <= most ? [{ link, knownBy: known }] : [];
+    });
+  return [...rows].flatMap(([at, each]) =>
+    [...each.values()].flatMap(({ url: page, state }) => {
+      if (state !== 'response') return [];
+      const links = found.get(page) ?? rareOf(page);
+      found.set(page, links);
+      return links.map((link) => ({ at, page, ...link }));
+    }),
+  );
 }
 
 /** All subsets of the agents with `size` members. */
