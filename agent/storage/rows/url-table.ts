@@ -113,7 +113,9 @@ export class UrlTable {
     this.#s.release.run(hostNumber, now);
     const found = this.#nextRow(hostNumber, at);
     if (!found) return null;
-    const { host } = this.#hosts.numbered(hostNumber);
+    const row = this.#hosts.numbered(hostNumber);
+    const { host } = row;
+    this.#hosts.setRetryAt(row, 0);
     const { id, depth, attempts, failedSince, hops, referrer } = found;
     this.#ids.remember(found.key, id);
     const url = identityOf(host, found.key);
@@ -144,8 +146,10 @@ export class UrlTable {
   }
 
   nextAt(hostNumber: number): number | 'networks' | null {
-    const at = this.#s.nextAt.get(hostNumber) ?? null;
-    return at !== null && at >= ASKING ? 'networks' : at;
+    const first = this.#s.nextAt.get(hostNumber) ?? null;
+    const at = first !== null && first >= ASKING ? 'networks' : first;
+    this.#hosts.setRetryAt(this.#hosts.numbered(hostNumber), typeof at === 'number' ? at : 0);
+    return at;
   }
 
   recordPage(hostNumber: number, page: PageRecord): void {

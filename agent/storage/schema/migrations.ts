@@ -45,17 +45,18 @@ FROM urls u JOIN host_rows h ON h.number = u.host WHERE u.state = 3 AND h.owned;
 /**
  * @param delay - SQL: the delay in effect for the host `h`, in milliseconds
  * @param trap - SQL: a branch of the CASE for the state; empty in early schemas
+ * @param until - SQL: the end of the wait after failures
  */
-const hostsView = (delay: string, trap: string): string => `
+const hostsView = (delay: string, trap: string, until = 'h.not_before'): string => `
 CREATE VIEW hosts AS
 SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
   CAST(${delay} AS INTEGER) AS delay_ms,
   (SELECT r.kind FROM robots r WHERE r.host = h.number ORDER BY r.fetched_at DESC LIMIT 1) AS robots,
   CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
-  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(h.not_before, coalesce(h.last_fetch_at
+  CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(${until}, coalesce(h.last_fetch_at
     + ${delay}, 0)) END AS INTEGER) AS next_fetch_at,
   CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
-    WHEN h.not_before > h.last_fetch_at THEN 'backing off'${trap}
+    WHEN ${until} > h.last_fetch_at THEN 'backing off'${trap}
     ELSE 'visiting' END AS state
 FROM host_rows h WHERE h.owned;
 `;
@@ -364,6 +365,13 @@ const HOSTS_EVERYWHERE = `
 DROP VIEW hosts;
 ${hostsView(DELAY_BY_PATTERN, TRAP)}`;
 
+/** When all queued URLs of a host wait for a retry. */
+const RETRIES_OF_HOSTS = `
+ALTER TABLE host_rows ADD COLUMN retry_at REAL NOT NULL DEFAULT 0;
+
+DROP VIEW hosts;
+${hostsView(DELAY_BY_PATTERN, TRAP, 'max(h.not_before, h.retry_at)')}`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -389,6 +397,7 @@ export const MIGRATIONS: readonly string[] = [
   SAMPLES,
   ORDERS_OF_AGENTS,
   HOSTS_EVERYWHERE,
+  RETRIES_OF_HOSTS,
 ];
 
 /** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */

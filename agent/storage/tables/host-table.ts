@@ -27,6 +27,8 @@ export interface HostRow {
   outOfScope: number;
   pagesDone: number;
   notBefore: number;
+  /** When the first queued URL may be requested if all wait for a retry; else 0. For the views. */
+  retryAt: number;
   lastFetchAt: number | null;
   busy: number;
   busyUntil: number;
@@ -65,6 +67,7 @@ const NAMES = {
   outOfScope: 'out_of_scope',
   pagesDone: 'pages_done',
   notBefore: 'not_before',
+  retryAt: 'retry_at',
   lastFetchAt: 'last_fetch_at',
   busy: 'busy',
   busyUntil: 'busy_until',
@@ -161,7 +164,14 @@ export class HostTable {
   addQueued(row: HostRow, by: number): void {
     this.#count(row, -1);
     row.queued += by;
+    if (by > 0) row.retryAt = 0;
     this.#count(row, 1);
+    this.#dirty.add(row);
+  }
+
+  setRetryAt(row: HostRow, at: number): void {
+    if (row.retryAt === at) return;
+    row.retryAt = at;
     this.#dirty.add(row);
   }
 

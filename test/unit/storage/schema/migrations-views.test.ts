@@ -263,6 +263,29 @@ test('views: hosts has the state of each host', () => {
   assert.deepEqual(done, { host: host4, ...seen, next_fetch_at: null, state: 'done' });
 });
 
+test('views: a host backs off while all its queued URLs wait for a retry', () => {
+  const f = fixture();
+  f.insert('http://a.test/1');
+  f.record('a.test', { lastFetchAt: AT });
+  const { number } = f.store.host('a.test');
+  const hostIs = (state: string, nextAt: number) => {
+    f.turn(() => f.store.nextUrlAt(number));
+    assert.deepEqual(f.rows('SELECT state, next_fetch_at FROM hosts'), [
+      { state, next_fetch_at: nextAt },
+    ]);
+  };
+  const retry = { attempts: 1, failedSince: AT, notBefore: AT + 60_000 };
+  f.turn(() => f.store.requeue(number, 'http://a.test/1', retry));
+  hostIs('backing off', AT + 60_000);
+  f.turn(() => f.store.nextUrl(number, AT + 60_000));
+  const atOnce = { state: 'visiting', next_fetch_at: AT + 1500 };
+  assert.deepEqual(f.rows('SELECT state, next_fetch_at FROM hosts'), [atOnce]);
+  f.turn(() => f.store.requeue(number, 'http://a.test/1', retry));
+  hostIs('backing off', AT + 60_000);
+  f.insert('http://a.test/2');
+  assert.deepEqual(f.rows('SELECT state, next_fetch_at FROM hosts'), [atOnce]);
+});
+
 test('views: orders has the directives in force, and hosts the delay of the most specific one', () => {
   const { db, insert, rows } = fixture();
   const orders = new DirectiveTable(db);
