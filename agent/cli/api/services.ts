@@ -48,7 +48,8 @@ export class Services {
     return { file: this.#config.file, dataDir: this.#config.agent.dataDir };
   }
 
-  readonly run = (command: CommandLine): Promise<unknown> => this.#commands.run(command);
+  readonly run = (command: CommandLine): Promise<unknown> =>
+    this.#commands.run(command).finally(() => this.watch.outdated());
 
   /**
    * Runs a command about an agent.

@@ -56,7 +56,10 @@ export class ClusterWatch {
   #asking: Promise<SharedText> | null = null;
   /** Another process would begin the numbers anew, for other texts. */
   readonly #id = randomId();
+  /** Of the last question. */
   #number = 0;
+  /** The last answer, and that of the question that is being asked, are older than a command. */
+  #isOutdated = false;
   #lags = new CopyLags();
   #checked: { readonly stamp: string; readonly completion: CheckedCompletion } | null = null;
 
@@ -66,20 +69,31 @@ export class ClusterWatch {
 
   /** The state of the cluster, at most a second old, or as old as the answer takes. */
   now(): Promise<SharedText> {
-    if (this.#last && monotonicMs() - this.#at < FRESH_MS) return Promise.resolve(this.#last);
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
+    const isFresh = !this.#isOutdated && monotonicMs() - this.#at < FRESH_MS;
+    if (this.#last && isFresh) return Promise.resolve(this.#last);
+    if (this.#asking && !this.#isOutdated) return this.#asking;
+    this.#isOutdated = false;
+    const asking = this.#ask(++this.#number).finally(() => {
+      if (this.#asking === asking) this.#asking = null;
     });
-    return this.#asking;
+    this.#asking = asking;
+    return asking;
   }
 
-  async #ask(): Promise<SharedText> {
+  /** A command may have changed the cluster: the next call of `now` asks again. */
+  outdated(): void {
+    this.#isOutdated = true;
+  }
+
+  async #ask(number: number): Promise<SharedText> {
     const view = await this.#view();
     const body = Buffer.from(JSON.stringify(view));
-    const tag = `"${this.#id}-${++this.#number}"`;
-    this.#last = { view, type: 'application/json', body, gzipped: await compress(body), tag };
-    this.#at = monotonicMs();
-    return this.#last;
+    const tag = `"${this.#id}-${number}"`;
+    const gzipped = await compress(body);
+    const text = { view, type: 'application/json', body, gzipped, tag } as const;
+    // The answer to a later question may already be here.
+    if (number === this.#number) [this.#last, this.#at] = [text, monotonicMs()];
+    return text;
   }
 
   /** The check reads whole files, so it is repeated only after a change. */

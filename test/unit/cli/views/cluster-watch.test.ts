@@ -27,6 +27,18 @@ test('the tag of a text differs from all tags of an earlier server', async () =>
   for (const tag of tags) assert.match(tag, /^"[\w-]+-1"$/);
 });
 
+test('after a command the state is asked for again, also while a question is open', async () => {
+  const watch = new ClusterWatch(config);
+  const number = async (asked: ReturnType<ClusterWatch['now']>) =>
+    Number(/-(\d+)"$/.exec((await asked).tag)![1]);
+  assert.deepEqual([await number(watch.now()), await number(watch.now())], [1, 1]);
+  watch.outdated();
+  const open = watch.now();
+  watch.outdated();
+  const later = watch.now();
+  assert.deepEqual([await number(open), await number(later), await number(watch.now())], [2, 3, 3]);
+});
+
 test('after the end, the states of agents on other machines are not missing here', async () => {
   const dataDir = join(newDirectory(), 'data');
   // No agent listens. No interface has the address 0.0.0.0, so a2 is on another machine.
