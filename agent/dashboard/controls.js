@@ -100,7 +100,7 @@ export function Directives({ view, refresh }) {
     asked.order();
     close();
   };
-  const isPaused = view.agents.some(({ paused }) => paused);
+  const isPaused = view.orders?.some((d) => d.kind === 'pause');
   const host = form.host.trim();
   const agent = form.agent || (view.agents[0]?.id ?? '');
   const isDrained = view.agents.some(({ id, capacity }) => id === agent && capacity === 0);
@@ -122,7 +122,7 @@ export function Directives({ view, refresh }) {
   return html`<section>
     <h2>Directives</h2>
     <${Receipt} command=${command} />
-    ${!may('steer') && html`<p class="note warn">${view.agents[0] ? 'These need the role steer: press Token.' : 'No agent runs.'}</p>`}
+    ${!may('steer') && html`<p class="note warn">${view.agents[0] ? 'These need role steer: press Token.' : 'No agent runs.'}</p>`}
     <fieldset disabled=${!may('steer')}>
     <${Table} caption="Directives in force" columns=${columns} rows=${view.orders ?? []} keyOf=${(d) => `${d.kind} ${d.host}`} empty="No directive is in force." />
     <div class="grid forms">

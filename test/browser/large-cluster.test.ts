@@ -235,7 +235,7 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
       await page.goto(`${cluster.url}#directives`);
       await isOffered(pause, steers);
       await isOffered(block, steers);
-      const note = await page.getByText('These need the role steer: press Token.').count();
+      const note = await page.getByText('These need role steer: press Token.').count();
       assert.equal(note, steers ? 0 : 1, role);
       await page.goto(`${cluster.url}#agents`);
       await isOffered(leave, admits);

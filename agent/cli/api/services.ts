@@ -49,7 +49,9 @@ export class Services {
   }
 
   readonly run = (command: CommandLine): Promise<unknown> =>
-    this.#commands.run(command).finally(() => this.watch.outdated());
+    this.#commands.run(command).finally(() => {
+      if (command.name !== 'explain') this.watch.outdated();
+    });
 
   /**
    * Runs a command about an agent.

@@ -146,6 +146,7 @@ export class Site {
         return this.#events.add(response, typeof last === 'string' ? last : null);
       }
       case `${API}/openapi.json`:
+        checked(NO_QUERY, queryOf(url), 'query');
         return sendJson(response, openApi(this.#p.version));
       default:
         throw unknownPath(url.pathname);
@@ -214,9 +215,20 @@ function urlOf({ url = '/' }: IncomingMessage): URL {
 }
 
 function queryOf({ searchParams }: URL): Record<string, string> {
-  const twice = [...searchParams.keys()].find((key, k, keys) => keys.indexOf(key) < k);
-  if (twice === undefined) return Object.fromEntries(searchParams);
-  throw new HttpProblem(400, 'query-invalid', `${twice}: given more than once`, 'give one value');
+  const found = new Map<string, string>();
+  for (const [key, value] of searchParams) {
+    if (value !== '' && !found.has(key)) found.set(key, value);
+    else {
+      const why = value === '' ? 'has no value' : 'is given more than once';
+      throw new HttpProblem(
+        400,
+        'query-invalid',
+        `${key} ${why}`,
+        `give ${key} one value, or none`,
+      );
+    }
+  }
+  return Object.fromEntries(found);
 }
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {

@@ -1,6 +1,7 @@
 // Asks the cluster for the status of its agents: one of them knows all members, or each is asked for
 // the ones that it knows.
 
+import type { DirectiveInForce } from '../../core/protocol/directives.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { askFirst, type ClusterAnswer } from '../common/ask.ts';
 import { asked, type ResolvedConfig } from '../common/load-config.ts';
@@ -12,7 +13,10 @@ export async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> 
   if (config.cluster.overlay === 'ring') {
     const isReadable = (result: unknown) => statusesIn(result) !== null;
     const answer = await askFirst(asked(config), 'status', isReadable);
-    return answer.ok ? { ...answer, result: statusesIn(answer.result) } : answer;
+    if (!answer.ok) return answer;
+    const status = statusesIn(answer.result)!;
+    const orders = confirmed(status.orders, status.agents, answer.by);
+    return { ...answer, result: { ...status, orders } };
   }
   const walked = await walk(asked(config), { verb: 'status', args: [], isReadable: isStatusOf });
   if (walked.results.size === 0) return { ok: false, failures: walked.failures };
@@ -29,14 +33,22 @@ export function walkedStatus({
 }: Pick<Walked, 'results' | 'unreachable' | 'begins' | 'groups' | 'unreadable'>) {
   const agents = [...results.values()] as AgentStatus[];
   const [{ me, orders } = { me: null }] = begins;
-  // The agent that answered first knows only the directives of its neighbours.
-  const digest = agents.find(({ id }) => id === me?.id)?.directives;
-  const same = agents.filter(({ directives }) => directives === digest).map(({ id }) => id);
-  const known = directivesIn(orders).map((one) => ({
-    ...one,
-    applied: [...new Set([...one.applied, ...same])],
-  }));
+  const known = confirmed(directivesIn(orders), agents, me?.id);
   const joined = new Set(agents.flatMap((one) => (one.joined ? [one.id] : [])));
   const clusters = groups.filter((group) => group.some((id) => joined.has(id)));
   return { agents, unreachable, unreadable, groups: clusters, orders: known };
+}
+
+/**
+ * The directives with the agents that have them. The agent that answered learns that from later
+ * heartbeats, or only of its neighbours; agents with its digest have all of them now.
+ */
+function confirmed(
+  directives: readonly DirectiveInForce[],
+  agents: readonly AgentStatus[],
+  by: string | undefined,
+): DirectiveInForce[] {
+  const digest = agents.find(({ id }) => id === by)?.directives;
+  const same = agents.filter((one) => one.directives === digest).map(({ id }) => id);
+  return directives.map((one) => ({ ...one, applied: [...new Set([...one.applied, ...same])] }));
 }

@@ -26,6 +26,7 @@ import { shownCrawl } from '../common/load-config.ts';
 import { delayText, programName } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { barredPath, permissionMissing } from '../common/running.ts';
+import { type ListedDirective, listedDirectives } from '../status/status-directives.ts';
 import { setCompletionAside } from './completion-file.ts';
 
 /** Number of directives that are printed; the view `orders` has all. */
@@ -88,6 +89,20 @@ export function directivesInForce(config: Config): string[] {
     .map((directive) => `in force: ${textOf(directive, config)}`);
   const more = inForce.length - shownMax;
   return more > 0 ? [...lines, `in force: ${more} more (view orders)`] : lines;
+}
+
+/** The directives in force, with the agents whose state files lack each. */
+export function storedInForce(config: Config): ListedDirective[] {
+  const { states } = storedDirectives(config);
+  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
+  const has = (directives: readonly Directive[], { n, ...one }: Directive) =>
+    directives.some((known) => known.n === n && registerOf(known) === registerOf(one));
+  const listed = inForce.map((one) => {
+    const { kind, host, value, by } = one;
+    const applied = [...states].flatMap(([id, known]) => (has(known, one) ? [id] : []));
+    return { kind, host, value, by, applied };
+  });
+  return listedDirectives(listed, [...states.keys()]);
 }
 
 /** The agents with the capacities that the stored directives in force give them. */

@@ -7,14 +7,17 @@ import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
 import { localAgents } from '../agent/local-agents.ts';
-import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
+import { launchCommand, type ResolvedConfig, shownCrawl } from '../common/load-config.ts';
+import { programName } from '../common/output.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
 import { askStatus } from '../remote/ask-status.ts';
 import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
 import { COMPLETION_FILE } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
+import { storedInForce } from '../state-files/stored-directives.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
+import type { ListedDirective } from '../status/status-directives.ts';
 import { CopyLags, type Problem, problemsOf, unreadableOnes } from '../top/problems.ts';
 import { unreadableStates } from '../top/unreadable-states.ts';
 import { stampOf } from './kept-copies.ts';
@@ -48,6 +51,13 @@ export interface SharedText {
   readonly tag: string;
 }
 
+/** What the files say while no agent answers. */
+interface StoredState {
+  readonly stamp: string;
+  readonly completion: CheckedCompletion;
+  readonly orders: readonly ListedDirective[];
+}
+
 export class ClusterWatch {
   readonly #config: ResolvedConfig;
   #last: SharedText | null = null;
@@ -56,12 +66,13 @@ export class ClusterWatch {
   #asking: Promise<SharedText> | null = null;
   /** Another process would begin the numbers anew, for other texts. */
   readonly #id = randomId();
-  /** Of the last question. */
-  #number = 0;
-  /** The last answer, and that of the question that is being asked, are older than a command. */
-  #isOutdated = false;
+  /** Counts the commands. An answer shows those before its question. */
+  #commands = 0;
+  #asked = { number: 0, commands: 0 };
+  /** Of the last answer. */
+  #shown = 0;
   #lags = new CopyLags();
-  #checked: { readonly stamp: string; readonly completion: CheckedCompletion } | null = null;
+  #checked: StoredState | null = null;
 
   constructor(config: ResolvedConfig) {
     this.#config = config;
@@ -69,35 +80,37 @@ export class ClusterWatch {
 
   /** The state of the cluster, at most a second old, or as old as the answer takes. */
   now(): Promise<SharedText> {
-    const isFresh = !this.#isOutdated && monotonicMs() - this.#at < FRESH_MS;
+    const isFresh = this.#shown === this.#commands && monotonicMs() - this.#at < FRESH_MS;
     if (this.#last && isFresh) return Promise.resolve(this.#last);
-    if (this.#asking && !this.#isOutdated) return this.#asking;
-    this.#isOutdated = false;
-    const asking = this.#ask(++this.#number).finally(() => {
+    if (this.#asking && this.#asked.commands === this.#commands) return this.#asking;
+    this.#asked = { number: this.#asked.number + 1, commands: this.#commands };
+    const asking = this.#ask(this.#asked).finally(() => {
       if (this.#asking === asking) this.#asking = null;
     });
     this.#asking = asking;
     return asking;
   }
 
-  /** A command may have changed the cluster: the next call of `now` asks again. */
+  /** A command may have changed the cluster: earlier answers, also those that come yet, are old. */
   outdated(): void {
-    this.#isOutdated = true;
+    this.#commands++;
   }
 
-  async #ask(number: number): Promise<SharedText> {
+  async #ask({ number, commands }: { number: number; commands: number }): Promise<SharedText> {
     const view = await this.#view();
     const body = Buffer.from(JSON.stringify(view));
     const tag = `"${this.#id}-${number}"`;
     const gzipped = await compress(body);
     const text = { view, type: 'application/json', body, gzipped, tag } as const;
     // The answer to a later question may already be here.
-    if (number === this.#number) [this.#last, this.#at] = [text, monotonicMs()];
+    if (number === this.#asked.number) {
+      [this.#last, this.#at, this.#shown] = [text, monotonicMs(), commands];
+    }
     return text;
   }
 
   /** The check reads whole files, so it is repeated only after a change. */
-  async #completion(): Promise<CheckedCompletion> {
+  async #stored(): Promise<StoredState> {
     const { dataDir } = this.#config.agent;
     const found = foundAgents(dataDir);
     const files = found.map((id) => stateFileOf(dataDir, id));
@@ -105,12 +118,12 @@ export class ClusterWatch {
     // Files of agents that run are not checked.
     const locked = found.filter((id) => isLocked(path.join(dataDir, id)));
     const stamp = `${files} ${locked} ${stampOf([...files, ...logs, path.join(dataDir, COMPLETION_FILE)])}`;
-    if (this.#checked?.stamp === stamp) return this.#checked.completion;
+    if (this.#checked?.stamp === stamp) return this.#checked;
     const { local } = await localAgents(this.#config.cluster.agents);
     const here = local.map(({ id }) => id);
     const completion = checkedCompletion(this.#config, here);
-    this.#checked = { stamp, completion };
-    return completion;
+    this.#checked = { stamp, completion, orders: storedInForce(this.#config) };
+    return this.#checked;
   }
 
   async #view(): Promise<ClusterView> {
@@ -130,8 +143,8 @@ export class ClusterWatch {
       return { ...common, ...status, failures: [], problems };
     }
     const { failures } = answer;
-    const completion = await this.#completion();
-    const none = { ...common, agents: [], unreachable: ids };
+    const { completion, orders } = await this.#stored();
+    const none = { ...common, agents: [], unreachable: ids, orders };
     if (completion.kind === 'complete' || completion.kind === 'unsound') {
       const { at, agents } = completion.note;
       const ended = { ...none, failures: [], complete: { at, agents } };
@@ -143,7 +156,11 @@ export class ClusterWatch {
       return { ...ended, unsound: completion.agents, problems };
     }
     const text = `no agent answers: ${failures[0] ?? 'none has been started'}`;
-    const remedy = `start them, and the crawl continues: ${launchCommand(this.#config)}`;
+    const isPaused = orders.some(({ kind }) => kind === 'pause');
+    const resume = `${programName()} resume ${shownCrawl(this.#config)}`;
+    const remedy = isPaused
+      ? `start them: ${launchCommand(this.#config)}; the crawl is paused until: ${resume}`
+      : `start them, and the crawl continues: ${launchCommand(this.#config)}`;
     const silent: Problem = { text, remedy, place: 'replay', isGrave: true };
     const unreadable = unreadableStates(this.#config.agent.dataDir, ids);
     const problems = [silent, ...unreadableOnes(unreadable, this.#config)];

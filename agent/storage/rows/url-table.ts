@@ -174,6 +174,8 @@ export class UrlTable {
   requeue(hostNumber: number, url: string, retry: Retry): void {
     const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
     this.#s.requeue.run({ ...retry, id });
+    // The next visit may be long after, as in a paused crawl.
+    this.nextAt(hostNumber);
   }
 
   moveTo(hostNumber: number, url: Identity, { fetchUrl, hops }: FormHop): void {

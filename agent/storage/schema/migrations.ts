@@ -10,6 +10,8 @@
 // host (agent/url/url-key.ts).
 
 import { orderFor } from '../encoding/host-pattern-sql.ts';
+import { ASKING } from '../encoding/network-places.ts';
+import { hostOfId } from '../encoding/url-ids.ts';
 import { SHUT_URLS } from '../rows/shut-urls.ts';
 import { NETWORKS } from './schema-networks.ts';
 import { ANSWERS_OF_SKIPPED, LAST_ANSWERS } from './schema-rounds.ts';
@@ -55,8 +57,9 @@ SELECT h.host, h.ip, h.pages_done, h.queued AS pages_queued, h.out_of_scope,
   CAST(h.last_fetch_at AS INTEGER) AS last_fetch_at,
   CAST(CASE WHEN h.queued = 0 THEN NULL ELSE max(${until}, coalesce(h.last_fetch_at
     + ${delay}, 0)) END AS INTEGER) AS next_fetch_at,
-  CASE WHEN h.queued = 0 THEN 'done' WHEN h.last_fetch_at IS NULL THEN 'waiting'
-    WHEN ${until} > h.last_fetch_at THEN 'backing off'${trap}
+  CASE WHEN h.queued = 0 THEN 'done'
+    WHEN ${until} > coalesce(h.last_fetch_at, 0) THEN 'backing off'
+    WHEN h.last_fetch_at IS NULL AND h.pages_done = 0 THEN 'waiting'${trap}
     ELSE 'visiting' END AS state
 FROM host_rows h WHERE h.owned;
 `;
@@ -368,6 +371,9 @@ ${hostsView(DELAY_BY_PATTERN, TRAP)}`;
 /** When all queued URLs of a host wait for a retry. */
 const RETRIES_OF_HOSTS = `
 ALTER TABLE host_rows ADD COLUMN retry_at REAL NOT NULL DEFAULT 0;
+UPDATE host_rows SET retry_at = coalesce((SELECT min(u.not_before) FROM urls u
+  WHERE ${hostOfId('u.id')} = number + 0 AND u.state = 0), 0) WHERE queued > 0;
+UPDATE host_rows SET retry_at = 0 WHERE retry_at >= ${ASKING};
 
 DROP VIEW hosts;
 ${hostsView(DELAY_BY_PATTERN, TRAP, 'max(h.not_before, h.retry_at)')}`;

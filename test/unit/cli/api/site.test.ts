@@ -101,7 +101,9 @@ test('a request with unknown or repeated query keys is refused by each path', as
     '/cluster?colour=red': /colour.*known: none/,
     '/agents?id=a1': /id.*known: none/,
     '/events?from=7': /from.*known: after/,
-    '/hosts?limit=1&limit=2': /limit: given more than once/,
+    '/hosts?limit=1&limit=2': /limit is given more than once/,
+    '/agents/a1/moves?capacity=': /capacity has no value/,
+    '/openapi.json?x=1': /x.*known: none/,
   };
   for (const [path, detail] of Object.entries(wrong)) {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`);

@@ -34,9 +34,15 @@ test('after a command the state is asked for again, also while a question is ope
   assert.deepEqual([await number(watch.now()), await number(watch.now())], [1, 1]);
   watch.outdated();
   const open = watch.now();
+  const beside = watch.now();
   watch.outdated();
-  const later = watch.now();
-  assert.deepEqual([await number(open), await number(later), await number(watch.now())], [2, 3, 3]);
+  const later = [watch.now(), watch.now()];
+  const numbers = await Promise.all([open, beside, ...later].map(number));
+  assert.deepEqual([...numbers, await number(watch.now())], [2, 2, 3, 3, 3]);
+  const old = watch.now();
+  watch.outdated();
+  await old;
+  assert.deepEqual(await Promise.all([watch.now(), watch.now()].map(number)), [4, 4]);
 });
 
 test('after the end, the states of agents on other machines are not missing here', async () => {

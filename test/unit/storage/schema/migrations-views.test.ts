@@ -269,7 +269,6 @@ test('views: a host backs off while all its queued URLs wait for a retry', () =>
   f.record('a.test', { lastFetchAt: AT });
   const { number } = f.store.host('a.test');
   const hostIs = (state: string, nextAt: number) => {
-    f.turn(() => f.store.nextUrlAt(number));
     assert.deepEqual(f.rows('SELECT state, next_fetch_at FROM hosts'), [
       { state, next_fetch_at: nextAt },
     ]);
@@ -284,6 +283,12 @@ test('views: a host backs off while all its queued URLs wait for a retry', () =>
   hostIs('backing off', AT + 60_000);
   f.insert('http://a.test/2');
   assert.deepEqual(f.rows('SELECT state, next_fetch_at FROM hosts'), [atOnce]);
+  // Taken over from another agent.
+  f.insert('http://b.test/');
+  f.record('b.test', { notBefore: AT });
+  assert.deepEqual(f.rows("SELECT state FROM hosts WHERE host = 'b.test'"), [
+    { state: 'backing off' },
+  ]);
 });
 
 test('views: orders has the directives in force, and hosts the delay of the most specific one', () => {
