@@ -71,7 +71,7 @@ export async function delay(
   const pattern = patternOf(text);
   if (pattern === null) return 2;
   if ((delayText === undefined) === (flags.off !== true)) {
-    say('give a delay in milliseconds or as in a config (2s), or --off, not both');
+    say('give either a delay, in milliseconds or as in a config (2s), or --off');
     return 2;
   }
   if (delayText === undefined) return give(file, 'delay', [pattern, TAKEN_BACK], flags);

@@ -184,7 +184,7 @@ async function startedHttp(config: ResolvedConfig): Promise<HttpProcess | null> 
   const { env } = caller();
   const started = startHttp({ config, listen, env, version: version(), onError: warn });
   if (typeof started !== 'string') return started;
-  warn(started);
+  warn(`the dashboard is not served: ${started}`);
   return null;
 }
 

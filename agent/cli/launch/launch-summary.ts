@@ -104,9 +104,12 @@ function troubleText(hosts: number, pages: number): string {
 }
 
 /** @param ofFile - the exit of the agent's last run, which may be later than this launch */
-function endOf(exit: AgentExit | null, ofFile: AgentTotals['end']): string {
+export function endOf(exit: AgentExit | null, ofFile: AgentTotals['end']): string {
   if (exit === null) return ofFile ?? 'not of this launch';
-  return exit.kind === 'killed' && ofFile !== null ? ofFile : exitText(exit);
+  // It may have been started again by hand.
+  const isBack =
+    exit.kind === 'killed' ? ofFile !== null : exit.kind === 'left' && ofFile === 'complete';
+  return isBack ? ofFile! : exitText(exit);
 }
 
 function rowOf(id: string, totals: Totals | null, end: string): string[] {

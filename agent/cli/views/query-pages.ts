@@ -144,15 +144,21 @@ export function heldHost(
 
 /**
  * The row that counts for a host, because the file of a dead agent keeps the hosts that others have
- * taken over: that of a living agent, else that with the latest fetch.
+ * taken over: that of a living agent, else that with the most URLs, else that with the latest fetch.
  */
 function holder(rows: readonly Row[], living: readonly string[]): Row | undefined {
   const alive = rows.filter(({ agent }) => living.includes(String(agent)));
   const [latest] = (alive.length > 0 ? alive : rows).toSorted((a, b) => {
+    const more = urlsOf(b) - urlsOf(a);
     const newer = Number(b.last_fetch_at ?? 0) - Number(a.last_fetch_at ?? 0);
-    return newer || (String(a.agent) < String(b.agent) ? -1 : 1);
+    return more || newer || (String(a.agent) < String(b.agent) ? -1 : 1);
   });
   return latest;
+}
+
+/** Who takes a host over has its URLs, and finds more. */
+function urlsOf({ pages_done, pages_queued }: Row): number {
+  return sortedNumber(pages_done) + sortedNumber(pages_queued);
 }
 
 /**

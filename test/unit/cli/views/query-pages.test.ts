@@ -116,6 +116,20 @@ it('a host in the files of two agents is listed once, for the agent that answers
   assert.deepEqual(ofDead.rows, []);
 });
 
+it('if no agent answers, a host is listed for the agent with the most of its URLs', (t) => {
+  const { config } = crawlOf(t, ['a1', 'a2'], (store, id) => {
+    for (const n of id === 'a1' ? [1] : [1, 2]) {
+      store.enqueue('h.test', { url: `http://h.test/${n}`, depth: 0 }, null);
+    }
+  });
+  const { rows } = hostsPage(config, { sort: 'host', limit: 9 }, []);
+  assert.deepEqual(
+    rows.map(({ agent }) => agent),
+    ['a2'],
+  );
+  assert.equal(urlsPage(config, 'frontier', { host: 'h.test', limit: 9 }, []).holder, 'a2');
+});
+
 it('a host that moves while the files are opened is listed', (t) => {
   const enqueue = (store: SqliteStore) => {
     store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
