@@ -314,7 +314,7 @@ export const agentSituations: readonly Situation[] = [
   },
   {
     name: 'delay is called without a delay',
-    says: ['give a delay in milliseconds or as in a config (2s), or --off, not both'],
+    says: ['give either a delay, in milliseconds or as in a config (2s), or --off'],
     async play(stage) {
       await stage.runs(['a1'], 'launch');
       await stage.run(2, 'delay', '*');

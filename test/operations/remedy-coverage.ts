@@ -314,7 +314,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   })),
   ...(
     [
-      ['cluster-watch.ts: start them, and the crawl continues', 'a launch serves the state'],
+      ['cluster-watch.ts: start them: ', 'a launch serves the state'],
       [
         'http-access.ts: use the dashboard, send "Origin:',
         'pages of other sites and rebound names',

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { claimsOf } from '../../composition/config-parts.ts';
 import {
+  type DirectiveInForce,
   Directives,
   isInForce,
   isLater,
@@ -26,7 +27,6 @@ import { shownCrawl } from '../common/load-config.ts';
 import { delayText, programName } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { barredPath, permissionMissing } from '../common/running.ts';
-import { type ListedDirective, listedDirectives } from '../status/status-directives.ts';
 import { setCompletionAside } from './completion-file.ts';
 
 /** Number of directives that are printed; the view `orders` has all. */
@@ -91,18 +91,21 @@ export function directivesInForce(config: Config): string[] {
   return more > 0 ? [...lines, `in force: ${more} more (view orders)`] : lines;
 }
 
-/** The directives in force, with the agents whose state files lack each. */
-export function storedInForce(config: Config): ListedDirective[] {
+/** The directives in force with the agents whose state files have each, and all these agents. */
+export function storedInForce(config: Config): {
+  readonly directives: readonly DirectiveInForce[];
+  readonly agents: readonly string[];
+} {
   const { states } = storedDirectives(config);
   const inForce = latestOf([...states.values()].flat()).filter(isInForce);
-  const has = (directives: readonly Directive[], { n, ...one }: Directive) =>
-    directives.some((known) => known.n === n && registerOf(known) === registerOf(one));
-  const listed = inForce.map((one) => {
+  const has = (stored: readonly Directive[], one: Directive) =>
+    stored.some((each) => each.n === one.n && registerOf(each) === registerOf(one));
+  const directives = inForce.map((one) => {
     const { kind, host, value, by } = one;
-    const applied = [...states].flatMap(([id, known]) => (has(known, one) ? [id] : []));
+    const applied = [...states].flatMap(([id, stored]) => (has(stored, one) ? [id] : []));
     return { kind, host, value, by, applied };
   });
-  return listedDirectives(listed, [...states.keys()]);
+  return { directives, agents: [...states.keys()] };
 }
 
 /** The agents with the capacities that the stored directives in force give them. */

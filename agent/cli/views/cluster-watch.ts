@@ -7,8 +7,7 @@ import { gzip } from 'node:zlib';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
 import { localAgents } from '../agent/local-agents.ts';
-import { launchCommand, type ResolvedConfig, shownCrawl } from '../common/load-config.ts';
-import { programName } from '../common/output.ts';
+import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
 import { askStatus } from '../remote/ask-status.ts';
@@ -17,7 +16,7 @@ import { COMPLETION_FILE } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { storedInForce } from '../state-files/stored-directives.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
-import type { ListedDirective } from '../status/status-directives.ts';
+import { type ListedDirective, listedDirectives } from '../status/status-directives.ts';
 import { CopyLags, type Problem, problemsOf, unreadableOnes } from '../top/problems.ts';
 import { unreadableStates } from '../top/unreadable-states.ts';
 import { stampOf } from './kept-copies.ts';
@@ -122,7 +121,8 @@ export class ClusterWatch {
     const { local } = await localAgents(this.#config.cluster.agents);
     const here = local.map(({ id }) => id);
     const completion = checkedCompletion(this.#config, here);
-    this.#checked = { stamp, completion, orders: storedInForce(this.#config) };
+    const { directives, agents } = storedInForce(this.#config);
+    this.#checked = { stamp, completion, orders: listedDirectives(directives, agents) };
     return this.#checked;
   }
 
@@ -155,12 +155,10 @@ export class ClusterWatch {
       });
       return { ...ended, unsound: completion.agents, problems };
     }
-    const text = `no agent answers: ${failures[0] ?? 'none has been started'}`;
     const isPaused = orders.some(({ kind }) => kind === 'pause');
-    const resume = `${programName()} resume ${shownCrawl(this.#config)}`;
-    const remedy = isPaused
-      ? `start them: ${launchCommand(this.#config)}; the crawl is paused until: ${resume}`
-      : `start them, and the crawl continues: ${launchCommand(this.#config)}`;
+    const why = `${failures[0] ?? 'none has been started'}${isPaused ? '; the crawl is paused' : ''}`;
+    const text = `no agent answers: ${why}`;
+    const remedy = `start them: ${launchCommand(this.#config)}`;
     const silent: Problem = { text, remedy, place: 'replay', isGrave: true };
     const unreadable = unreadableStates(this.#config.agent.dataDir, ids);
     const problems = [silent, ...unreadableOnes(unreadable, this.#config)];
