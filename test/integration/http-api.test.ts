@@ -463,7 +463,7 @@ async function assertReplay(config: string): Promise<void> {
     unreachable: string[];
     problems: { remedy: string }[];
   }>(`${url}/api/v1/cluster`);
-  assert.match(String(problems[0]?.remedy), /the crawl continues: .*launch /);
+  assert.match(String(problems[0]?.remedy), /^start them: .*launch /);
   assert.deepEqual([agents, unreachable], [[], ['a1', 'a2']]);
   replay.child.kill('SIGINT');
   assert.equal((await replay.ended).code, 0);
