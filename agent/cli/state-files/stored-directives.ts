@@ -42,6 +42,11 @@ function latestOf(directives: readonly Directive[]): Directive[] {
   return [...latest.values()].sort((a, b) => b.n - a.n);
 }
 
+/** The directives in force, the newest first. */
+function inForceIn(states: StoredDirectives['states']): Directive[] {
+  return latestOf([...states.values()].flat()).filter(isInForce);
+}
+
 interface StoredDirectives {
   /** Directives by agent, for the agents of this crawl. */
   readonly states: ReadonlyMap<string, readonly Directive[]>;
@@ -83,7 +88,7 @@ function directivesIn({ name }: Config, directory: string): readonly Directive[]
 /** A line for each directive in force, with the command that revokes it. */
 export function directivesInForce(config: Config): string[] {
   const { states } = storedDirectives(config);
-  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
+  const inForce = inForceIn(states);
   const lines = inForce
     .slice(0, shownMax)
     .map((directive) => `in force: ${textOf(directive, config)}`);
@@ -97,9 +102,9 @@ export function storedInForce(config: Config): {
   readonly agents: readonly string[];
 } {
   const { states } = storedDirectives(config);
-  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
+  const inForce = inForceIn(states);
   const has = (stored: readonly Directive[], one: Directive) =>
-    stored.some((each) => each.n === one.n && registerOf(each) === registerOf(one));
+    stored.some((each) => registerOf(each) === registerOf(one) && !isLater(one, each));
   const directives = inForce.map((one) => {
     const { kind, host, value, by } = one;
     const applied = [...states].flatMap(([id, stored]) => (has(stored, one) ? [id] : []));
@@ -114,7 +119,7 @@ export function directedMembers(
   members: readonly ConfiguredMember[],
 ): readonly ConfiguredMember[] {
   const { states } = storedDirectives(config);
-  const inForce = latestOf([...states.values()].flat()).filter(isInForce);
+  const inForce = inForceIn(states);
   const valueIn = (kind: Directive['kind'], id: string) =>
     inForce.find((directive) => directive.kind === kind && directive.host === id)?.value;
   return members.map((member) => {

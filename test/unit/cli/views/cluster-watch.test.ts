@@ -9,6 +9,7 @@ import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts
 import { recordCompletion } from '../../../../agent/cli/state-files/completion-file.ts';
 import { ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
+import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import { good, newDirectory, plain } from '../../config/written-config.ts';
 
 const config = {
@@ -45,7 +46,7 @@ test('after a command the state is asked for again, also while a question is ope
   assert.deepEqual(await Promise.all([watch.now(), watch.now()].map(number)), [4, 4]);
 });
 
-test('after the end, the states of agents on other machines are not missing here', async () => {
+test('without agents, directives are in force, and no states of other machines are missing', async () => {
   const dataDir = join(newDirectory(), 'data');
   // No agent listens. No interface has the address 0.0.0.0, so a2 is on another machine.
   const agents = ['127.0.0.1', '0.0.0.0'].map((host, k) => {
@@ -59,10 +60,18 @@ test('after the end, the states of agents on other machines are not missing here
   };
   const state = openState({ directory: join(dataDir, 'a1'), crawl: here.name, agent: 'a1' });
   assert.ok(state.ok);
+  const pause = { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' } as const;
+  new DirectiveTable(state.db).saveDirective(pause, 0);
   state.db.close();
   state.unlock();
-  recordCompletion(here, { at: 0, agents: ['a1', 'a2'] });
   const watched = async () => (await new ClusterWatch(here).now()).view;
+  const stopped = await watched();
+  assert.deepEqual(
+    stopped.orders?.map(({ kind, applied, missing }) => [kind, applied, missing]),
+    [['pause', ['a1'], []]],
+  );
+  assert.match(String(stopped.problems[0]?.text), /^no agent answers: .*; the crawl is paused$/);
+  recordCompletion(here, { at: 0, agents: ['a1', 'a2'] });
   const { complete, unsound, problems } = await watched();
   assert.deepEqual([complete?.agents, unsound, problems], [['a1', 'a2'], undefined, []]);
   rmSync(join(dataDir, 'a1', 'state.sqlite'));
