@@ -27,7 +27,7 @@ export interface HostRecord {
   unconnected: number;
   /** Consecutive requests that reached the host but got no response or a slow failure. */
   unanswered: number;
-  /** The delay after the last request; 0 before the first. */
+  /** The delay that the host demanded at the last request, as by its Crawl-delay; 0: none. */
   delayMs: number;
   /** Duplicate score: how far repeated pages outweigh new ones (`novelty.ts`). */
   stale: number;

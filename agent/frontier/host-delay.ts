@@ -1,7 +1,7 @@
 // Computes the politeness delay of a host: the time from the end of one request to the start of the
-// next. It is the longest of the host's own delay (an operator's directive, else the config), the
-// Crawl-delay of its robots.txt up to a cap, a multiple of the last response time, and the
-// slow-down of a host whose pages repeat. Pure.
+// next. It is the longest of the host's own delay (an operator's directive, else the config) and of
+// what the host demands: the Crawl-delay of its robots.txt up to a cap, a multiple of the last
+// response time, and the slow-down of a host whose pages repeat. Pure.
 
 import type { Host } from '../core/protocol/messages.ts';
 import { HostPatterns } from '../url/host-patterns.ts';
@@ -46,12 +46,12 @@ export function ownDelay({ hostDelayMs, hosts }: OwnDelays): (host: Host) => num
   return (host) => known.get(host) ?? hostDelayMs;
 }
 
-/** @returns milliseconds from the end of a request to the start of the next */
-export function delayAfter(rules: DelayRules, facts: DelayFacts): number {
+/** @returns the delay that the host demands, which may be shorter than its own, in milliseconds */
+export function demandedDelay(rules: DelayRules, facts: DelayFacts): number {
   const { ownMs, crawlDelayMs, durationMs, slowDown } = facts;
   const asked = Math.min(crawlDelayMs, rules.crawlDelayMaxMs);
   const scaled = Math.min(durationMs * rules.responseTimeFactor, SCALED_MS_MAX);
   const doubled = Math.max(ownMs, SLOWED_MS_MIN) * 2 ** slowDown;
   const slowed = slowDown === 0 ? 0 : Math.min(doubled, SLOWED_MS_MAX);
-  return Math.max(ownMs, asked, scaled, slowed);
+  return Math.max(asked, scaled, slowed);
 }

@@ -28,7 +28,7 @@ const NO_LEASE: Right = { kind: 'no-lease' };
 const BLOCKED: Right = { kind: 'blocked' };
 const FOREIGN: Right = { kind: 'foreign' };
 
-/** The map of waits is swept when it has grown by this many entries. */
+/** The maps of waits and delays are swept when they have grown by this many entries. */
 const SWEEP_EVERY = 4096;
 
 /** Maximum number of held hosts. Beyond it the least recently checked host is released. */
@@ -46,6 +46,16 @@ interface Sweep {
   next: number;
 }
 
+/**
+ * The delay after a request to a host, or after the host was taken up.
+ *
+ * @property ms - as it was at `from`: a directive may have changed it since
+ */
+interface Delay {
+  readonly from: number;
+  readonly ms: number;
+}
+
 export class FetchRight implements Part {
   readonly #settings: CoreSettings;
   readonly #view: View;
@@ -61,8 +71,10 @@ export class FetchRight implements Part {
   #changes = 0;
   /** One for each change of the view, the oldest first; at most `SWEEPS_MAX`, emptied by `pump`. */
   readonly #unswept: Sweep[] = [];
-  /** The time of the earliest next request, by host; past entries are swept. */
+  /** The end of a back-off or of a yielded wait, by host; past entries are swept. */
   readonly #wait = new Map<Host, number>();
+  /** The delay that each host waits or has waited for; past entries are swept. */
+  readonly #delays = new Map<Host, Delay>();
   #sweepAt = SWEEP_EVERY;
   #removedAt = 0;
   #startAt = 0;
@@ -117,9 +129,9 @@ export class FetchRight implements Part {
       this.#hold(host, this.#changes);
       const delay = this.#delayOf(host);
       const isStable = now.mono - this.#removedAt > delay;
-      if (!(neverFetched && isStable)) this.waitUntil(host, now.mono + delay);
+      if (!(neverFetched && isStable)) this.delay(host, now.mono, delay);
     } else this.#hold(host, this.#held.get(host)!);
-    const untilMs = this.#wait.get(host) ?? 0;
+    const untilMs = this.#waitOf(host);
     if (untilMs > now.mono) return { kind: 'wait', untilMs };
     return this.leased(host, now) ? GRANTED : NO_LEASE;
   }
@@ -176,7 +188,20 @@ export class FetchRight implements Part {
     return votes * 2 > this.#settings.configured.length;
   }
 
-  /** No request to the host starts before `untilMs`, for a delay, a back-off or a yielded wait. */
+  /** The next request to the host starts one delay after `from`: the one then in force. */
+  delay(host: Host, from: number, ms: number): void {
+    const known = this.#delays.get(host);
+    if (known === undefined || known.from <= from) this.#delays.set(host, { from, ms });
+  }
+
+  /** The earliest time of the next request to the host. */
+  #waitOf(host: Host): number {
+    const waitMs = this.#wait.get(host) ?? 0;
+    const delay = this.#delays.get(host);
+    return delay === undefined ? waitMs : Math.max(waitMs, delay.from + this.#delayOf(host));
+  }
+
+  /** No request to the host starts before `untilMs`, for a back-off or a yielded wait. */
   waitUntil(host: Host, untilMs: number): void {
     if ((this.#wait.get(host) ?? 0) < untilMs) this.#wait.set(host, untilMs);
   }
@@ -184,7 +209,7 @@ export class FetchRight implements Part {
   /** The rest of the host's wait, for a YIELD; lasts until at least one delay after the start. */
   waitLeftMs(host: Host, now: Instant): number {
     const since = this.#startAt + this.#delayOf(host);
-    return Math.max(0, Math.max(this.#wait.get(host) ?? 0, since) - now.mono);
+    return Math.max(0, Math.max(this.#waitOf(host), since) - now.mono);
   }
 
   release(host: Host): void {
@@ -239,8 +264,11 @@ export class FetchRight implements Part {
   /** Sweeps some held hosts, and the waits if there are many. */
   pump(now: Instant): void {
     this.#sweepHeld();
-    if (this.#wait.size < this.#sweepAt) return;
+    if (this.#wait.size + this.#delays.size < this.#sweepAt) return;
     for (const [host, until] of this.#wait) if (until <= now.mono) this.#wait.delete(host);
-    this.#sweepAt = this.#wait.size + SWEEP_EVERY;
+    for (const [host, { from, ms }] of this.#delays) {
+      if (from + ms <= now.mono) this.#delays.delete(host);
+    }
+    this.#sweepAt = this.#wait.size + this.#delays.size + SWEEP_EVERY;
   }
 }

@@ -67,6 +67,7 @@ type GateHost = Pick<HostRecord, 'number' | 'host' | 'lastFetchAt' | 'delayMs' |
 
 interface GateParts {
   readonly store: FrontierStore;
+  readonly directives: { delayOf(host: HostRecord['host']): number };
   readonly asks?: AskOthers;
   readonly parseRobots: (body: Uint8Array) => RobotsRules;
   readonly chance: Chance;
@@ -118,7 +119,7 @@ export class RobotsGate {
     }
     if (this.#p.asks?.isLookingUp(this.#host.host, origin)) return { kind: 'asking' };
     const record = this.#p.store.robots(this.#host.number, origin);
-    if (!record || !isYoung(record, now, this.#host)) return fetchOf(origin);
+    if (!record || !isYoung(record, now, this.#heldUntil(record))) return fetchOf(origin);
     if (record.kind === 'redirected' && record.hop) {
       return { kind: 'fetch', url: record.hop.location };
     }
@@ -208,6 +209,17 @@ export class RobotsGate {
       // Too many redirects, or a target that is never requested: unavailable (2.3.1.3).
       this.#save(origin, 'allowAll', endedAt, null, `${REDIRECTED}${location}`);
     }
+  }
+
+  /**
+   * If the host has had no request since the answer, the answer's age counts from the end of the wait
+   * that followed it. Otherwise, with a delay or Retry-After of 24 hours or more, each answer would
+   * be too old at its first use, and the agent would request nothing but robots.txt.
+   */
+  #heldUntil({ fetchedAt }: RobotsRecord): number {
+    const { host, lastFetchAt, delayMs, notBefore } = this.#host;
+    if (lastFetchAt === null || lastFetchAt > fetchedAt) return fetchedAt;
+    return Math.max(fetchedAt + Math.max(delayMs, this.#p.directives.delayOf(host)), notBefore);
   }
 
   #forget(origin: string): void {
@@ -321,17 +333,9 @@ function standingOf(record: RobotsRecord, now: number): KnownRobots['standing'] 
   return record.kind === 'unreachable' && record.retryAt !== Infinity ? 'retrying' : 'fresh';
 }
 
-/**
- * A time in the future means that the clock was set back; the answer is then too old. If the host
- * has had no request since the answer, its age counts from the end of the wait that followed it.
- * Otherwise, with a delay or Retry-After of 24 hours or more, each answer would be too old at its
- * first use, and the agent would request nothing but robots.txt.
- */
-function isYoung({ fetchedAt }: RobotsRecord, now: number, host?: GateHost): boolean {
-  if (fetchedAt > now) return false;
-  const isLast = host?.lastFetchAt != null && host.lastFetchAt <= fetchedAt;
-  const heldUntil = isLast ? Math.max(fetchedAt + host.delayMs, host.notBefore) : fetchedAt;
-  return now - Math.min(now, heldUntil) < ROBOTS_TTL_MS;
+/** A time in the future means that the clock was set back; the answer is then too old. */
+function isYoung({ fetchedAt }: RobotsRecord, now: number, heldUntil = fetchedAt): boolean {
+  return fetchedAt <= now && now - Math.min(now, heldUntil) < ROBOTS_TTL_MS;
 }
 
 /** The failure's code if the host's own robots.txt got no response; else `ROBOTS_ERROR`. */

@@ -23,6 +23,7 @@ export interface VisitsParts {
     readonly isShut: boolean;
     check(host: Host, now: Instant, neverFetched: boolean): Right;
     waitUntil(host: Host, untilMs: number): void;
+    delay(host: Host, from: number, ms: number): void;
   };
   /** The operator's directives, and the delays that result from them and the config. */
   readonly directives: {

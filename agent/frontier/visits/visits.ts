@@ -21,7 +21,7 @@ import type {
   Visits as VisitsPort,
 } from '../../core/protocol/visits-port.ts';
 import type { HostRecord, QueuedUrl } from '../frontier-store.ts';
-import { delayAfter } from '../host-delay.ts';
+import { demandedDelay } from '../host-delay.ts';
 import { Novelty, slowDownOf } from '../outcome/novelty.ts';
 import { namedBy, type OutcomeHandlingParts, pageEnded } from '../outcome/outcome-handling.ts';
 import { believedWait, isDoubtful, isLastTest } from '../outcome/retry.ts';
@@ -444,9 +444,10 @@ export class Visits implements VisitsPort {
     const { permits, pages } = this.#p.budgets ?? FREE;
     permits?.ended(request, endedAt, now);
     const { networks, directives } = this.#p;
-    networks?.requestEnded(request.host, endedAt, directives.delayOf(request.host));
+    const ownMs = directives.delayOf(request.host);
     this.#order.threads.ended(request.id);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
+      networks?.requestEnded(request.host, endedAt, ownMs);
       pages?.ended(request.id, false);
       return { page: null };
     }
@@ -463,9 +464,11 @@ export class Visits implements VisitsPort {
     if (isReopened) pages?.giveBack(1);
     visit.queueDrop ??= queueDrop;
     this.#slowHosts.answered(request.host, outcome.durationMs, endedAt);
-    record.delayMs = this.#delayAfter(visit, outcome);
-    this.#p.right.waitUntil(request.host, endedAt + record.delayMs);
+    record.delayMs = this.#demandAfter(visit, outcome, ownMs);
     this.#p.store.saveHost(record, outcome.ip);
+    const delayMs = Math.max(ownMs, record.delayMs);
+    this.#p.right.delay(request.host, endedAt, delayMs);
+    networks?.requestEnded(request.host, endedAt, delayMs);
     this.#places.answered(visit);
     if (this.#keepsPlace(visit, now)) this.#order.dueAt(visit, now.mono);
     else {
@@ -492,9 +495,8 @@ export class Visits implements VisitsPort {
     return !this.#schedule.hasReady('back') && !this.#schedule.hasReady('new');
   }
 
-  #delayAfter({ record, gate }: Visit, { durationMs }: Outcome): number {
-    const ownMs = this.#p.directives.delayOf(record.host);
+  #demandAfter({ record, gate }: Visit, { durationMs }: Outcome, ownMs: number): number {
     const asked = { crawlDelayMs: gate.crawlDelayMs, slowDown: slowDownOf(record.stale) };
-    return delayAfter(this.#p.delays, { ownMs, durationMs, ...asked });
+    return demandedDelay(this.#p.delays, { ownMs, durationMs, ...asked });
   }
 }

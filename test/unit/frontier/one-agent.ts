@@ -84,7 +84,10 @@ export class OneAgent {
   readonly effects = new Effects();
   /** Fetch rights other than granted, by host. */
   readonly rights = new Map<string, Exclude<Right['kind'], 'wait'>>();
+  /** The ends of back-offs, by host. */
   readonly waits = new Map<string, number>();
+  /** The ends of the last requests, by host: the delay counts from there. */
+  readonly ends = new Map<string, number>();
   readonly hostDelayMs: number;
   /** Hosts that a directive blocks. */
   readonly blocked = new Set<string>();
@@ -127,6 +130,7 @@ export class OneAgent {
         waitUntil: (host, until) => {
           this.waits.set(host, Math.max(until, this.waits.get(host) ?? 0));
         },
+        delay: (host, from) => void this.ends.set(host, from),
       },
       directives: this.orders,
       scope: options.scope ?? { covers: () => true, admits: () => true },
@@ -148,7 +152,9 @@ export class OneAgent {
     this.checks++;
     const kind = this.isShut ? 'blocked' : (this.rights.get(host) ?? 'granted');
     if (kind === 'foreign' || kind === 'blocked') return { kind };
-    const untilMs = this.waits.get(host) ?? 0;
+    const from = this.ends.get(host) ?? -Infinity;
+    const delayMs = Math.max(this.orders.delayOf(host), this.store.delayOf(host));
+    const untilMs = Math.max(this.waits.get(host) ?? 0, from + delayMs);
     return untilMs > this.now ? { kind: 'wait', untilMs } : { kind };
   }
 

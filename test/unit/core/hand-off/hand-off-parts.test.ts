@@ -297,10 +297,11 @@ describe('fetch right', () => {
   function rightOf(id: string) {
     const s = setting(id);
     const lease = new Lease({ leaseMs: LEASE_MS });
-    const right = new FetchRight(s.settings, s.view, lease, s.handOff, () => DELAY_MS);
+    const delay = { ms: DELAY_MS };
+    const right = new FetchRight(s.settings, s.view, lease, s.handOff, () => delay.ms);
     right.reset(at(0));
     s.view.joined = true;
-    return { ...s, lease, right };
+    return { ...s, lease, right, delay };
   }
 
   it('starts after a delay, or at once for a never fetched host in a stable view', () => {
@@ -308,6 +309,21 @@ describe('fetch right', () => {
     assert.deepEqual(right.check('x', at(5), true), { kind: 'wait', untilMs: 5 + DELAY_MS });
     assert.equal(right.check('y', at(100), true).kind, 'granted');
     assert.equal(right.check('z', at(100), false).kind, 'wait');
+  });
+
+  it('waits for the delay in force, and for a back-off even if the delay is shortened', () => {
+    const { right, delay } = rightOf('a');
+    right.check('x', at(100), true);
+    right.delay('x', 200, DELAY_MS);
+    right.delay('x', 150, DELAY_MS);
+    delay.ms = 7;
+    assert.deepEqual(right.check('x', at(203), false), { kind: 'wait', untilMs: 207 });
+    assert.equal(right.waitLeftMs('x', at(203)), 4);
+    delay.ms = 2;
+    assert.equal(right.check('x', at(203), false).kind, 'granted');
+    right.waitUntil('x', 230);
+    assert.deepEqual(right.check('x', at(203), false), { kind: 'wait', untilMs: 230 });
+    assert.equal(right.waitLeftMs('x', at(203)), 27);
   });
 
   it('needs the echo of the lease grantor, and lasts leaseMs from the heartbeat', () => {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { delayAfter, ownDelay } from '../../../../agent/frontier/host-delay.ts';
+import { demandedDelay, ownDelay } from '../../../../agent/frontier/host-delay.ts';
 import { Novelty, STALE_PER_STEP, slowDownOf } from '../../../../agent/frontier/outcome/novelty.ts';
 import { EPOCH, OneAgent, type Options } from '../one-agent.ts';
 
@@ -28,12 +28,12 @@ test('delay: the config uses the most specific pattern that matches the host', (
   assert.equal(ownDelay({ hostDelayMs: 1, hosts: { '*': { hostDelayMs: 9 } } })('x'), 9);
 });
 
-test('delay: the longest of all delays applies, each limited by its cap', () => {
+test('delay: the longest of what the host demands applies, each limited by its cap', () => {
   const rules = { crawlDelayMaxMs: 30_000, responseTimeFactor: 2 };
   const of = (facts: object) =>
-    delayAfter(rules, { ownMs: 1000, crawlDelayMs: 0, durationMs: 0, slowDown: 0, ...facts });
-  assert.equal(of({}), 1000);
-  assert.equal(of({ crawlDelayMs: 500 }), 1000);
+    demandedDelay(rules, { ownMs: 1000, crawlDelayMs: 0, durationMs: 0, slowDown: 0, ...facts });
+  assert.equal(of({}), 0);
+  assert.equal(of({ crawlDelayMs: 500 }), 500);
   assert.equal(of({ crawlDelayMs: 7000 }), 7000);
   assert.equal(of({ crawlDelayMs: 90_000 }), 30_000);
   assert.equal(of({ durationMs: 4000 }), 8000);
@@ -86,7 +86,7 @@ test('delay: Crawl-delay survives a restart and is reported to copies', () => {
   first.run(21_000);
   assert.equal(first.store.delayOf('a.test'), 20_000);
   const again = new OneAgent({ robots: true, web, db: first.db, now: first.now });
-  again.waits.set('a.test', first.waits.get('a.test')!);
+  again.ends.set('a.test', first.ends.get('a.test')!);
   again.run();
   assert.deepEqual(
     [page(2), page(3)].flatMap((url) => again.timesOf(url)),

@@ -104,18 +104,21 @@ test('scope: a host that is no longer covered is skipped at once', () => {
   assert.ok(agent.visits.isEmpty());
 });
 
-test('orders: a longer delay applies from the last request, a shorter one from the next', () => {
+test('orders: a changed delay applies to the wait that the host has begun', () => {
   const agent = agentWith({ hostDelayMs: 1000 });
   agent.find(page(1), page(2), page(3), page(4));
   agent.run(500);
   agent.delays.set('a.test', 5000);
   order(agent, 'a.test');
   agent.run(6000);
+  agent.delays.set('a.test', 2000);
+  order(agent, 'a.test');
+  agent.run(1000);
   agent.delays.set('a.test', 100);
   order(agent, 'a.test');
   agent.run();
   const gaps = agent.log.slice(1).map(({ start }, k) => start - agent.log[k]!.end);
-  assert.deepEqual(gaps, [5000, 5000, 100]);
+  assert.deepEqual(gaps, [5000, 2000, 470]);
 });
 
 test('orders: nothing is requested while visits are held back, whatever is due', () => {
