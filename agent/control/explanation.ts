@@ -6,6 +6,7 @@ import type { NetworkWait } from '../core/crawl/networks-port.ts';
 import type { Wait } from '../core/protocol/visits-port.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
 import {
+  type HostFacts,
   type ReadRow,
   type RobotsFacts,
   type StoredFacts,
@@ -41,7 +42,7 @@ export interface Explanation extends Omit<StoredFacts, 'robots'> {
   readonly robots: RobotsVerdict | null;
   /** The open request to the host; null if there is none or if only the file was read. */
   readonly open: OpenRequest | null;
-  /** Why the host waits; null if it does not. Only the file was read: the end of its back-off. */
+  /** Why the host waits; null if it does not. Only the file was read: its delay or back-off. */
   readonly wait: Wait | null;
   /** What it waits for if `wait` names other networks. */
   readonly networks?: NetworkWait;
@@ -51,6 +52,7 @@ export interface Explanation extends Omit<StoredFacts, 'robots'> {
  * @param parts.identity - must be canonical
  * @param parts.form - the form to request if the state file does not have the URL
  * @param parts.live - what only the running agent knows about a host
+ * @param parts.now - Unix milliseconds; by default the present time
  * @throws RangeError if `identity` is not canonical
  */
 export function explanationOf(parts: {
@@ -60,14 +62,21 @@ export function explanationOf(parts: {
   readonly identity: Identity;
   readonly form: RequestForm;
   readonly live?: (host: string) => Pick<Explanation, 'open' | 'wait' | 'networks'>;
+  readonly now?: number;
 }): Explanation {
-  const { agent, userAgent, read, identity, form, live } = parts;
+  const { agent, userAgent, read, identity, form, live, now = Date.now() } = parts;
   const { robots, ...facts } = storedFacts(read, identity);
-  const { notBefore: untilMs = 0 } = facts.host ?? {};
-  const wait = untilMs > 0 ? ({ kind: 'time', untilMs, why: 'delay' } as const) : null;
-  const known = live?.(splitIdentity(identity)!.host) ?? { open: null, wait };
+  const known = live?.(splitIdentity(identity)!.host) ?? {
+    open: null,
+    wait: facts.host && storedWait(facts.host, now),
+  };
   const request = facts.url?.fetchUrl ?? form;
   return { agent, ...facts, robots: robots && verdictOf(robots, request, userAgent), ...known };
+}
+
+function storedWait({ queued, notBefore, lastFetchAt, delayMs }: HostFacts, now: number) {
+  const untilMs = Math.max(notBefore, lastFetchAt === null ? 0 : lastFetchAt + delayMs);
+  return queued > 0 && untilMs > now ? ({ kind: 'time', untilMs, why: 'delay' } as const) : null;
 }
 
 function verdictOf(robots: RobotsFacts, request: RequestForm, userAgent: string): RobotsVerdict {

@@ -101,8 +101,8 @@ export function storedFacts(read: ReadRow, identity: Identity): StoredFacts {
 const BLOCK = `SELECT ${orderFor('block', 'h.host')} AS value FROM (SELECT ? AS host) h`;
 
 const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_at,
-  coalesce(${orderFor('delay', 'h.host')},
-    (SELECT value FROM meta WHERE key = 'delay_ms'), 0) AS delay_ms
+  max(delay_ms, coalesce(${orderFor('delay', 'h.host')},
+    (SELECT value FROM meta WHERE key = 'delay_ms'), 0)) AS delay_ms
   FROM host_rows h WHERE host = ?`;
 
 /** Scans the URLs of the host; it is fast enough for an interactive command. */

@@ -42,7 +42,7 @@ test('explain: shows a requeued page as such, with its previous outcome', () => 
   assert.match(explainText(report), /^previous +1970-01-01T00:01:17.000Z, status 200$/m);
 });
 
-test('explain: shows why the host waits, or the back-off if only the file is read', () => {
+test('explain: shows why the host waits, or its delay or back-off if only the file is read', () => {
   const db = openInMemory();
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
   const url = 'https://h.test/';
@@ -53,11 +53,10 @@ test('explain: shows why the host waits, or the back-off if only the file is rea
   store.saveHost(record, null);
   store.commit(false);
   const asked = { agent: 'a1', userAgent: 't/1', identity: url, form: asForm(url) };
-  const line = (wait?: Explanation['wait']) => {
+  const line = (wait?: Explanation['wait'], now = 76_000) => {
     const live = () => ({ open: null, wait: wait ?? null });
     const stored = explanationOf({
-      ...asked,
-      read: readRowOf(db),
+      ...{ ...asked, read: readRowOf(db), now },
       ...(wait !== undefined && { live }),
     });
     const text = explainText({ ...reportOf(url, stored), source: 'agents' });
@@ -66,6 +65,14 @@ test('explain: shows why the host waits, or the back-off if only the file is rea
   };
   const until = 'until 1970-01-01T00:01:17.000Z';
   assert.equal(line(), `${until}: politeness delay or back-off`);
+  assert.equal(line(undefined, 77_000), undefined, 'the wait is over');
+  record.lastFetchAt = 77_000;
+  record.delayMs = 500;
+  store.begin();
+  store.saveHost(record, null);
+  store.commit(false);
+  const demanded = 'until 1970-01-01T00:01:17.500Z: politeness delay or back-off';
+  assert.equal(line(undefined, 77_000), demanded);
   assert.equal(line(null), undefined);
   assert.equal(line({ kind: 'event', why: 'permit' }), 'for an address permit');
   assert.equal(line({ kind: 'slow', untilMs: 1 }), 'for a visit, as a slow host');
