@@ -4,6 +4,7 @@
 import { robotsParser } from '../composition/config-parts.ts';
 import type { NetworkWait } from '../core/crawl/networks-port.ts';
 import type { Wait } from '../core/protocol/visits-port.ts';
+import { wallMs } from '../runtime/clock.ts';
 import type { Connection } from '../storage/encoding/connection.ts';
 import {
   type HostFacts,
@@ -64,7 +65,7 @@ export function explanationOf(parts: {
   readonly live?: (host: string) => Pick<Explanation, 'open' | 'wait' | 'networks'>;
   readonly now?: number;
 }): Explanation {
-  const { agent, userAgent, read, identity, form, live, now = Date.now() } = parts;
+  const { agent, userAgent, read, identity, form, live, now = wallMs() } = parts;
   const { robots, ...facts } = storedFacts(read, identity);
   const known = live?.(splitIdentity(identity)!.host) ?? {
     open: null,

@@ -42,6 +42,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     says: 'send "next" of the previous answer of the same list, or no "after" to begin again',
     by: ['test/unit/cli/views/url-pages.test.ts', 'a token that is damaged, or of another list'],
   },
+  ...[
+    'query-errors.ts: run one statement at a time',
+    'query-errors.ts: name a view after FROM',
+  ].map((says) => ({
+    says,
+    by: ['test/unit/cli/query/query-errors.test.ts', 'query: rejected SQL gets a remedy'] as const,
+  })),
   {
     says: 'look at that Redis and the way to it',
     by: [
@@ -373,7 +380,6 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['list-process.ts: the list was not complete after', 'says how long it is not made again'],
   ['the HTTP server has ended (…), and is started again', 'the agent does this itself'],
-  ['query-command.ts: ubiring query --help', 'it shows the help'],
   ['and the pages of lost records are queued again', 'the agent does this itself'],
   ['pages whose records were lost are queued again', 'the agent does this itself'],
   ['; it is started again in …', 'the launch does this itself'],

@@ -266,5 +266,6 @@ function problemOf(
   if (what === 'extract') {
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
-  return new HttpProblem(400, `${what}-failed`, why, 'docs/VIEWS.md lists the views and columns');
+  const [, detail, remedy] = /^(.*); (.*)$/s.exec(why) ?? ['', why, 'docs/VIEWS.md has the views'];
+  return new HttpProblem(400, `${what}-failed`, detail!, remedy!);
 }

@@ -7,11 +7,12 @@ import type Database from 'better-sqlite3';
 import { caller } from '../common/caller.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
-import { programName, say } from '../common/output.ts';
+import { say } from '../common/output.ts';
 import { isDamage } from '../common/query-files.ts';
 import { openCrawlFiles } from '../state-files/crawl-files.ts';
 import { viewColumns, viewsReadBy } from '../state-files/query-views.ts';
 import { Outlet } from './outlet.ts';
+import { notReading, queryError } from './query-errors.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
 
 /** SQLite sorts on disk what needs more; an expression that needs more fails. */
@@ -35,7 +36,8 @@ export async function query(
       say(statement);
       return 2;
     }
-    code = await answer(statement, flags.json ? 'json' : (flags.format ?? 'table'), outlet);
+    const format = flags.json ? 'json' : (flags.format ?? 'table');
+    code = await answer({ statement, sql, format }, outlet);
   } finally {
     db.close();
     views.close();
@@ -46,10 +48,14 @@ export async function query(
 }
 
 async function answer(
-  statement: Database.Statement<unknown[], Cell[]>,
-  format: Format,
+  asked: {
+    readonly statement: Database.Statement<unknown[], Cell[]>;
+    readonly sql: string;
+    readonly format: Format;
+  },
   outlet: Outlet,
 ): Promise<ExitCode> {
+  const { statement, sql, format } = asked;
   const names = statement.columns().map(({ name }) => name);
   const { stdout } = caller();
   const width = stdout.isTTY ? (stdout.columns ?? null) : null;
@@ -58,8 +64,10 @@ async function answer(
   try {
     for (const text of formatRows(format, names, rows, width)) await outlet.write(text);
   } catch (error) {
-    say(`the query failed: ${messageOf(error)}`);
-    return isDamage(error) ? 4 : 2;
+    const isDamaged = isDamage(error);
+    const why = isDamaged ? messageOf(error) : queryError(messageOf(error), sql);
+    say(`the query failed: ${why}`);
+    return isDamaged ? 4 : 2;
   }
   return 0;
 }
@@ -73,7 +81,7 @@ export function prepareQuery(
     let statement = db.prepare<unknown[], Cell[]>(sql);
     // ATTACH counts as read-only, but returns no rows.
     if (!statement.readonly || !statement.reader) {
-      return 'only statements that read data are permitted, such as SELECT';
+      return notReading;
     }
     if (readsTwice(db, sql)) {
       materialise(db);
@@ -81,8 +89,7 @@ export function prepareQuery(
     }
     return statement;
   } catch (error) {
-    const help = `${programName()} query --help`;
-    return `the query is not valid: ${messageOf(error)}; "${help}" names the views, docs/VIEWS.md their columns`;
+    return `the query is not valid: ${queryError(messageOf(error), sql)}`;
   }
 }
 

@@ -346,8 +346,7 @@ export class Visits implements VisitsPort {
         this.#schedule.waitFor(record.host, 'robots');
         return true;
       case 'given-up': {
-        const as = { kind: 'failed', error: gate.error } as const;
-        visit.queueDrop = { origin: originOf(next.url), as };
+        visit.queueDrop = { origin: originOf(next.url), as: { kind: 'failed', error: gate.error } };
         this.#order.dueAt(visit, now.mono + NEXT_TURN_MS);
         return true;
       }
@@ -361,14 +360,14 @@ export class Visits implements VisitsPort {
     next: QueuedUrl & Pick<PageRequest, 'isTest'>,
     now: Instant,
   ): true {
-    const { host } = visit.record;
+    const { host, delayMs } = visit.record;
     const { permits, pages } = this.#p.budgets ?? FREE;
     if (kind === 'page' && pages?.has(host) === false) {
       this.#order.dueAt(visit, now.mono + this.#p.heartbeatMs);
       return true;
     }
     const { networks, directives } = this.#p;
-    if (networks?.mayVisit(host, directives.delayOf(host), now) === false) {
+    if (networks?.mayVisit(host, Math.max(delayMs, directives.delayOf(host)), now) === false) {
       this.#awaitNetworks(visit);
       return true;
     }
@@ -464,7 +463,10 @@ export class Visits implements VisitsPort {
     if (isReopened) pages?.giveBack(1);
     visit.queueDrop ??= queueDrop;
     this.#slowHosts.answered(request.host, outcome.durationMs, endedAt);
-    record.delayMs = this.#demandAfter(visit, outcome, ownMs);
+    record.delayMs = demandedDelay(this.#p.delays, {
+      ...{ ownMs, durationMs: outcome.durationMs },
+      ...{ crawlDelayMs: visit.gate.crawlDelayMs, slowDown: slowDownOf(record.stale) },
+    });
     this.#p.store.saveHost(record, outcome.ip);
     const delayMs = Math.max(ownMs, record.delayMs);
     this.#p.right.delay(request.host, endedAt, delayMs);
@@ -493,10 +495,5 @@ export class Visits implements VisitsPort {
     if (isSlow) return !this.#schedule.hasReady('slow');
     if (now.mono - visit.since < PLACE_MS) return true;
     return !this.#schedule.hasReady('back') && !this.#schedule.hasReady('new');
-  }
-
-  #demandAfter({ record, gate }: Visit, { durationMs }: Outcome, ownMs: number): number {
-    const asked = { crawlDelayMs: gate.crawlDelayMs, slowDown: slowDownOf(record.stale) };
-    return demandedDelay(this.#p.delays, { ownMs, durationMs, ...asked });
   }
 }
