@@ -41,4 +41,15 @@ describe('operator', { concurrency: 1 }, () => {
     }
     assert.equal((await run('block', config, 'a b')).code, 2);
   });
+
+  test('a directive of an unknown agent ends with 2, also to revoke it', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const config = await scratch.config(2);
+    for (const [verb, ...number] of [['drain'], ['undrain'], ['capacity', 'default']] as const) {
+      const { code, stderr } = await run(verb, config, 'a9', ...number);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, /^no agent a9 in .*crawl\.json, known: a1, a2; check the ID\n$/);
+    }
+  });
 });

@@ -37,7 +37,7 @@ import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
-import { directivesInForce, takeBack } from '../state-files/stored-directives.ts';
+import { directivesInForce, mayBeInForce, takeBack } from '../state-files/stored-directives.ts';
 import { mayBeTold } from './known-agents.ts';
 
 /** In place of an agent's identifier, and of a number. */
@@ -195,14 +195,15 @@ async function give(
 
 /**
  * Prints a message and returns false if the directive names an agent that cannot exist. With the
- * overlay kademlia and contacts the agents are not known, and a directive may be taken back for an
- * agent that the config no longer lists: then it returns true.
+ * overlay kademlia and contacts the agents are not known, and a directive in force may be taken back
+ * for an agent that the config no longer lists: then it returns true.
  */
 async function mayExist(
   config: ResolvedConfig,
   what: Pick<Directive, 'kind' | 'host' | 'value'>,
 ): Promise<boolean> {
-  if (!isOfAgents(what) || what.host === '*' || what.value === null) return true;
+  if (!isOfAgents(what) || what.host === '*') return true;
+  if (what.value === null && mayBeInForce(config, what)) return true;
   const { overlay, contacts } = config.cluster;
   return (overlay === 'kademlia' && contacts.length > 0) || mayBeTold([what.host], config);
 }

@@ -162,15 +162,23 @@ interface Failure {
 
 type Target = Pick<Directive, 'kind' | 'host'>;
 
+/** Whether the directive is in force, or a state file is unreadable, which may hold it. */
+export function mayBeInForce(config: Config, target: Target): boolean {
+  const stored = storedDirectives(config);
+  return stored.problems.length > 0 || isAmong(stored, target);
+}
+
+function isAmong({ states }: StoredDirectives, target: Target): boolean {
+  return inForceIn(states).some((directive) => registerOf(directive) === registerOf(target));
+}
+
 /** Revokes a directive in all state files of the data directory. No agent may run. */
 export function takeBack(config: Config, target: Target): TakenBack {
-  const { states, problems } = storedDirectives(config);
+  const stored = storedDirectives(config);
+  const { states, problems } = stored;
   // An unreadable file may hold a later directive than all others.
   if (problems.length > 0) return refused(4, problems.join('\n'));
-  const known = latestOf([...states.values()].flat());
-  if (
-    !known.some((directive) => registerOf(directive) === registerOf(target) && isInForce(directive))
-  ) {
+  if (!isAmong(stored, target)) {
     const isPause = target.kind === 'pause';
     const why = isPause ? 'the crawl is not paused' : 'no such directive is in force';
     return refused(1, [why, ...directivesInForce(config)].join('\n'));

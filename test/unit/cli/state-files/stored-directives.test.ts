@@ -10,6 +10,7 @@ import {
 import {
   directedMembers,
   directivesInForce,
+  mayBeInForce,
   takeBack,
 } from '../../../../agent/cli/state-files/stored-directives.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
@@ -182,6 +183,16 @@ test('stored directives: those of agents are listed with the command that revoke
   ];
   assert.equal(lines.length, said.length);
   for (const [i, line] of lines.entries()) assert.match(line, said[i]!);
+});
+
+test('stored directives: one of an agent that the config no longer lists may be in force', () => {
+  const drain: Directive = { kind: 'drain', host: 'a9', value: 1, n: 3, by: 'a1' };
+  const config = crawlWith(drain);
+  assert.equal(mayBeInForce(config, words(drain)), true);
+  assert.equal(mayBeInForce(config, { kind: 'drain', host: 'a8' }), false);
+  assert.equal(mayBeInForce(config, { kind: 'capacity', host: 'a9' }), false);
+  fs.writeFileSync(path.join(config.agent.dataDir, 'a2', 'state.sqlite'), 'damaged');
+  assert.equal(mayBeInForce(config, { kind: 'drain', host: 'a8' }), true);
 });
 
 test('directives: a delay below a second is shown as it is', () => {
