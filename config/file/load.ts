@@ -33,7 +33,12 @@ export type LoadedConfig =
       /** With `part`: problems of seed files and other keys. Invalid values have their defaults. */
       readonly ignored: readonly ConfigProblem[];
     }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+  | {
+      readonly ok: false;
+      readonly problems: readonly ConfigProblem[];
+      /** Invalid values have their defaults; absent: the file cannot be parsed. */
+      readonly monitor?: Config['monitor'];
+    };
 
 /** Reads and checks a config file and its seed files. Has no side effects. */
 export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
@@ -74,7 +79,9 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   const { errors, warnings } = split(checkRules(subject, wrong), source);
   problems.push(...errors);
   const fatal = options.part ? problems.filter((one) => isOfCluster(one, absolute)) : problems;
-  if (fatal.length > 0) return { ok: false, problems: sorted(fatal, absolute) };
+  if (fatal.length > 0) {
+    return { ok: false, problems: sorted(fatal, absolute), monitor: config.monitor };
+  }
   return { ok: true, config, warnings: warnings.map(formatProblem), ignored: problems };
 }
 

@@ -305,9 +305,19 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/monitor-tokens.test.ts', 'an agent that other machines can reach'],
   },
   {
-    says: 'token-source.ts: write "ROLE TOKEN" lines into it, or remove monitor.tokens',
-    by: ['test/integration/monitor-tokens.test.ts', 'config check refuses the tokens that a'],
+    says: 'tokens.ts: there are more than … tokens; remove some',
+    by: ['test/unit/cli/http/tokens.test.ts', 'a wrong line is named without its token'],
   },
+  ...[
+    'token-source.ts: write "ROLE TOKEN" lines into it, or remove monitor.tokens',
+    'token-source.ts: name a file with "ROLE TOKEN" lines that this user may read',
+  ].map((says) => ({
+    says,
+    by: [
+      'test/integration/monitor-tokens.test.ts',
+      'config check refuses the tokens that a',
+    ] as const,
+  })),
   {
     says: 'control.ts: is the only agent that takes hosts; undrain another one',
     by: ['test/unit/control/control.test.ts', 'an agent does not leave while only agents stay'],
@@ -327,7 +337,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
         'pages of other sites and rebound names',
       ],
       ['planned-moves.ts: use stop: the state stays', 'a launch serves the state of the cluster'],
-      ['and there is no token: name a file with tokens', 'an agent serves what its config says'],
+      ['and there is no token; name a file with tokens', 'an agent serves what its config says'],
     ] as const
   ).map(([says, title]) => ({
     says,

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../../config/config.ts';
 import { isLoopback, parseListenAddress } from '../../../config/values/listen-address.ts';
-import { messageOf } from '../common/exit-code.ts';
+import { messageOf, systemCode } from '../common/exit-code.ts';
 import { Tokens } from './tokens.ts';
 
 export const TOKENS_VARIABLE = 'MONITOR_TOKENS';
@@ -30,11 +30,11 @@ export function serverTokens(
   if ('wrong' in found || found.count > 0) return found;
   if (file !== null) {
     const remedy = 'write "ROLE TOKEN" lines into it, or remove monitor.tokens';
-    return { wrong: `monitor.tokens: ${file} has no token: ${remedy}` };
+    return { wrong: `monitor.tokens: ${file} has no token; ${remedy}` };
   }
   if (isLoopback(host)) return found;
   const wrong =
-    `monitor.listen ${host} can be reached from other machines, and there is no token: ` +
+    `monitor.listen ${host} can be reached from other machines, and there is no token; ` +
     `name a file with tokens in monitor.tokens, or set ${TOKENS_VARIABLE}="admin TOKEN"`;
   return { wrong };
 }
@@ -57,7 +57,11 @@ export function tokensOf(file: string | null, env: NodeJS.ProcessEnv): FoundToke
     try {
       texts.push(readFileSync(file, 'utf8'));
     } catch (error) {
-      return { wrong: `monitor.tokens: ${messageOf(error)}; write "ROLE TOKEN" lines into it` };
+      const remedy =
+        systemCode(error) === 'ENOENT'
+          ? 'write "ROLE TOKEN" lines into it'
+          : 'name a file with "ROLE TOKEN" lines that this user may read';
+      return { wrong: `monitor.tokens: ${messageOf(error)}; ${remedy}` };
     }
   }
   // Several tokens in one variable: a line break is hard to write in some service files.

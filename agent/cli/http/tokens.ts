@@ -44,17 +44,17 @@ export class Tokens {
       const at = `line ${index + 1}`;
       const [, role, token] = TOKEN_LINE.exec(trimmed) ?? [];
       if (!isRole(role) || token === undefined) {
-        return `${at} is not "ROLE TOKEN", with the role read, steer or admin`;
+        return `${at} is not "ROLE TOKEN"; write read, steer or admin, a space and the token`;
       }
       if (token.length < TOKEN_LENGTH_MIN) {
-        return `${at}: the token has fewer than ${TOKEN_LENGTH_MIN} characters`;
+        return `${at}: the token has fewer than ${TOKEN_LENGTH_MIN} characters; write a longer one`;
       }
       if (!TOKEN_TEXT.test(token)) {
-        return `${at}: the token has characters other than letters, digits and signs of ASCII`;
+        return `${at}: the token has characters other than letters, digits and signs of ASCII; write one without them`;
       }
       tokens.push({ role, digest: digestOf(token) });
     }
-    if (tokens.length > TOKENS_MAX) return `there are more than ${TOKENS_MAX} tokens`;
+    if (tokens.length > TOKENS_MAX) return `there are more than ${TOKENS_MAX} tokens; remove some`;
     return new Tokens(tokens);
   }
 
