@@ -30,17 +30,17 @@ const elsewhere = (stage: Stage) => ['--data', path.join(stage.scratch.directory
 
 export const fileSituations: readonly Situation[] = [
   {
-    name: 'audit reads a directory without state files',
-    says: [
-      'agent/cli/audit/audit-crawl.ts: no agent has a state in …; name the directory with --data',
-      'start the crawl, or name another directory with --data',
-    ],
+    name: 'status, query and audit read a directory without state files',
+    says: ['name another directory with --data, or start the crawl:\n  …'],
     async play(stage) {
       await stage.completes();
       await stage.run(4, 'audit', ...elsewhere(stage));
       await stage.run(1, 'query', 'SELECT 1', ...elsewhere(stage));
       await stage.run(0, 'audit', '--data', stage.scratch.dataDir);
       await stage.run(0, 'query', 'SELECT 1', '--data', stage.scratch.dataDir);
+      await stage.run(1, 'status', ...elsewhere(stage));
+      await stage.follow(0, 'launch');
+      await stage.run(0, 'audit', ...elsewhere(stage));
     },
   },
   {

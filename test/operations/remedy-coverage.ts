@@ -301,10 +301,6 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/simulation/capacity.test.ts', 'drain: if all others die, the crawl waits'],
   },
   {
-    says: 'replay-command.ts: nothing to show: no agent',
-    by: ['test/integration/monitor-tokens.test.ts', 'an agent that other machines can reach'],
-  },
-  {
     says: 'tokens.ts: there are more than … tokens; remove some',
     by: ['test/unit/cli/http/tokens.test.ts', 'a wrong line is named without its token'],
   },

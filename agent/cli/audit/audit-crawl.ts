@@ -8,7 +8,7 @@ import { monotonicMs } from '../../runtime/clock.ts';
 import type { QuickCheck } from '../../storage/file/examination.ts';
 import { AUDIT_RECORDS } from '../../storage/reads/audit-queries.ts';
 import { messageOf } from '../common/exit-code.ts';
-import { launchCommand, startCommand } from '../common/load-config.ts';
+import { launchCommand, nameOrLaunch, startCommand } from '../common/load-config.ts';
 import { foundAgents, isDamage, isUnusedState, type StateFile } from '../common/query-files.ts';
 import { noCopies, whereElse } from '../state-files/crawl-files.ts';
 import { openFilesOf } from '../state-files/other-crawl.ts';
@@ -63,7 +63,7 @@ function auditOf(
     return refuse(...problems, ...unreadable(config, owners, unread));
   }
   if (files.length === 0) {
-    return refuse(`no agent has a state in ${dataDir}; name the directory with --data`);
+    return refuse(`no agent has a state in ${dataDir}; ${nameOrLaunch(config)}`);
   }
   const missing = owners.view.filter((id) => !files.some(({ agent }) => agent === id));
   if (missing.length > 0) {

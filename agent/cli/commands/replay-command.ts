@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { caller } from '../common/caller.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
-import { type CommonFlags, loadResolved } from '../common/load-config.ts';
+import { type CommonFlags, loadResolved, nameOrLaunch } from '../common/load-config.ts';
 import { print, say, version, warn } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { startHttp } from '../http/http-process.ts';
@@ -21,7 +21,7 @@ export async function replay(
   const { config } = loaded;
   const { dataDir } = config.agent;
   if (foundAgents(dataDir).length === 0) {
-    say(`nothing to show: no agent has a state in ${dataDir}; name another directory with --data`);
+    say(`nothing to show: no agent has a state in ${dataDir}; ${nameOrLaunch(config)}`);
     return 1;
   }
   const listen = { host: '127.0.0.1', port: 0 };

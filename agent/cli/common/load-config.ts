@@ -129,6 +129,11 @@ export function launchCommand(config: Config, more = ''): string {
   return `${programName()} agent ${shownCrawl(config)} --id ID --listen ENDPOINT${more}`;
 }
 
+/** The remedy if no agent has a state in the data directory: it is another one, or a launch is due. */
+export function nameOrLaunch(config: Config): string {
+  return `name another directory with --data, or start the crawl:\n  ${launchCommand(config)}`;
+}
+
 /** Starts an agent. One that is not in the config joins through contacts, with its endpoint. */
 export function startCommand(id: string, config: Config): string {
   const start = `${programName()} agent ${shownCrawl(config)} --id ${id}`;

@@ -4,7 +4,7 @@
 import { type Config, membersOf } from '../../../config/config.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { type CommonFlags, launchCommand, load } from '../common/load-config.ts';
+import { type CommonFlags, launchCommand, load, nameOrLaunch } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { foundAgents, type StateFile, type StateFiles } from '../common/query-files.ts';
 import type { RemoteStates } from '../remote/remote-states.ts';
@@ -43,7 +43,7 @@ export async function openCrawlFiles(
   if (files.length === 0) {
     for (const problem of problems) say(problem);
     const what = `${inVain}: no agent has a readable state in ${config.agent.dataDir}`;
-    say(hasUnreadable ? what : `${what}; start the crawl, or name another directory with --data`);
+    say(hasUnreadable ? what : `${what}; ${nameOrLaunch(config)}`);
     return { ok: false, code: hasUnreadable ? 4 : 1 };
   }
   const owners = ownersOf(files, config);

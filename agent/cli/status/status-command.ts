@@ -8,6 +8,7 @@ import type { ExitCode } from '../common/exit-code.ts';
 import {
   type CommonFlags,
   loadResolved,
+  nameOrLaunch,
   type ResolvedConfig,
   shownCrawl,
   startCommand,
@@ -25,6 +26,7 @@ import {
   type TableColumn,
   warn,
 } from '../common/output.ts';
+import { foundAgents } from '../common/query-files.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { agentsQuery } from '../query/query-examples.ts';
 import { askStatus } from '../remote/ask-status.ts';
@@ -125,6 +127,11 @@ export async function withoutAnswer(
   }
   if (completion.kind === 'other') {
     say('the crawl was complete, but its seeds, limits or scope were others: launch continues it');
+  }
+  const { dataDir } = config.agent;
+  if (foundAgents(dataDir).length === 0) {
+    say(`no agent answers, and none has a state in ${dataDir}; ${nameOrLaunch(config)}`);
+    return 1;
   }
   const query = `${programName()} query ${shownCrawl(config)} "${agentsQuery}"`;
   say(`no agent answers; start the crawl, or query its state files:\n  ${query}`);
