@@ -27,6 +27,12 @@ test('agents started by hand record that the crawl is complete', async (context)
   const said =
     /^no agent is left to obey: the crawl is complete; .* again: ubiring launch .* --refresh$/;
   assert.match(late.stderr.trim(), said);
+  const stop = await run('stop', config);
+  assert.equal(stop.code, 1);
+  assert.match(
+    stop.stderr,
+    /^the crawl is complete, and no agent runs on .*; there is nothing to /,
+  );
   const written = fs.readFileSync(config, 'utf8').replace('cli-test', 'renamed');
   const renamed = path.join(path.dirname(config), 'renamed.json');
   fs.writeFileSync(renamed, written);
@@ -34,6 +40,7 @@ test('agents started by hand record that the crawl is complete', async (context)
     ['status'],
     ['top'],
     ['pause'],
+    ['stop'],
     ['seed', gate.seed],
     ['query', 'SELECT 1'],
   ]) {

@@ -96,7 +96,7 @@ async function assertNamedByState(config: string, url: string): Promise<void> {
   assert.match((await run('ring', config)).stdout, /^n0 .*\n *n1 .*\n *n2 /m);
   const stop = await run('stop', config, 'n1');
   assertCode(stop, 1);
-  assert.match(stop.stderr, /no agent answers, and none runs on this machine/);
+  assert.match(stop.stderr, /the crawl is complete, and no agent runs on this machine/);
   assert.equal((await run('kill', config, 'n1')).stdout, 'n1: does not run on this machine\n');
   const unknown = await run('kill', config, 'n9');
   assertCode(unknown, 2);

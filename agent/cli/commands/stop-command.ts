@@ -3,7 +3,7 @@
 // forwards it. The result of each agent is printed, so that a failure does not look like success.
 
 import path from 'node:path';
-import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
+import { askInTurn, type ClusterAnswer, isOfEnded } from '../common/ask.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { startingEnded } from '../common/launch-lock.ts';
 import {
@@ -18,6 +18,8 @@ import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
+import { checkedCompletion } from '../state-files/completion-check.ts';
+import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import { mayBeTold } from './known-agents.ts';
 
 /** @param ids - agents that are to leave; if empty, all agents stop */
@@ -39,8 +41,7 @@ export async function stop(
     ? await stopWalking(loaded.config, verb, ids)
     : await askInTurn(asked(loaded.config), verb, ids);
   if (!answer.ok) {
-    say(...answer.failures);
-    say(unanswered(loaded.config));
+    sayUnanswered(loaded.config, answer.failures);
     return 1;
   }
   const result = answer.result as Record<string, string>;
@@ -90,13 +91,22 @@ function cluster(config: ResolvedConfig): readonly string[] {
   return reachable(config).map(({ id }) => id);
 }
 
-function unanswered(config: ResolvedConfig): string {
-  const ids = reachable(config).map(({ id }) => id);
-  const running = ids.filter((id) => isLocked(path.join(config.agent.dataDir, id)));
-  if (running.length === 0)
-    return 'no agent answers, and none runs on this machine; there is nothing to stop';
-  return [
-    `no agent answers, but ${running.join(', ')} still run on this machine; to end them at once:`,
-    `  ${programName()} kill ${shownCrawl(config)} ${running.join(' ')}`,
-  ].join('\n');
+/** @param failures - a sentence for each agent */
+function sayUnanswered(config: ResolvedConfig, failures: readonly string[]): void {
+  const running = cluster(config).filter((id) => isLocked(path.join(config.agent.dataDir, id)));
+  if (running.length > 0) {
+    const kill = [
+      `no agent answers, but ${running.join(', ')} still run on this machine; to end them at once:`,
+      `  ${programName()} kill ${shownCrawl(config)} ${running.join(' ')}`,
+    ].join('\n');
+    say(...failures, kill);
+    return;
+  }
+  // Agents of other machines may run that this one does not reach.
+  say(...failures.filter((failure) => !isOfEnded(failure)));
+  refuseOtherCrawl(config);
+  const isComplete = checkedCompletion(config, []).kind === 'complete';
+  if (!isComplete) say(...failures.filter(isOfEnded));
+  const why = isComplete ? 'the crawl is complete, and no agent' : 'no agent answers, and none';
+  say(`${why} runs on this machine; there is nothing to stop`);
 }
