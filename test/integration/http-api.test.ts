@@ -103,7 +103,7 @@ describe('HTTP server', { concurrency: 1 }, () => {
     await says(
       '/agents/a1/moves?capacity=x',
       400,
-      /capacity: expected .*default.* or expected number/,
+      /capacity: .*; expected .*default.* or a number/,
     );
     await says('/agents/a1/moves?capacity=1001', 400, /capacity: .*1000/);
     await says('/directives/9', 405, /withdraw it: POST/, 'DELETE');

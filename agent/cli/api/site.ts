@@ -8,7 +8,7 @@ import { hasLostSockets } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { messageOf, Refusal, systemCode } from '../common/exit-code.ts';
-import { causeAndRemedy } from '../common/output.ts';
+import { causeAndRemedy, cut } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { HttpStatuses, HttpWork } from '../http/http-process.ts';
@@ -270,23 +270,68 @@ function checked<T>(schema: z.ZodType<T>, value: unknown, what: 'query' | 'body'
   if (parsed.success) return parsed.data;
   const remedy = `GET ${API}/openapi.json describes every request`;
   const whys = parsed.error.issues.map((issue) => {
-    return `${issue.path.join('.') || `the ${what}`}: ${whyOf(issue, schema)}`;
+    const at = issue.path.join('.') || `the ${what}`;
+    if (issue.code === 'unrecognized_keys') return `${at}: ${unknownText(issue.keys, schema)}`;
+    return `${at}: ${givenText(value, issue.path)}; expected ${expectedText(issue)}`;
   });
   throw new HttpProblem(400, `${what}-invalid`, whys.join('; '), remedy);
 }
 
-/** What is allowed. zod says of a value that fits none of several schemas only that it is not valid. */
-function whyOf(issue: z.core.$ZodIssue, schema?: z.ZodType): string {
-  if (issue.code === 'invalid_union') {
-    const { options = [] } = issue as { readonly options?: readonly unknown[] };
-    if (options.length > 0)
-      return `expected one of ${options.map((one) => JSON.stringify(one)).join('|')}`;
-    return [...new Set(issue.errors.flat().map((one) => whyOf(one)))].join(' or ');
+/** The keys of the whole are known, unless it is one of several schemas. */
+function unknownText(keys: readonly string[], schema: z.ZodType): string {
+  const known = 'shape' in schema ? Object.keys(schema.shape as object) : null;
+  const names = keys.map((key) => JSON.stringify(key)).join(', ');
+  return `unknown ${names}${known ? `; known: ${known.join(', ') || 'none'}` : ''}`;
+}
+
+/** Characters of a value that a problem shows. */
+const SHOWN_MAX = 100;
+
+/** What the request has there. A text that a schema divides is shown as a whole. */
+function givenText(value: unknown, path: readonly PropertyKey[]): string {
+  let given = value;
+  for (const step of path) {
+    if (typeof given !== 'object' || given === null) break;
+    given = (given as Readonly<Record<PropertyKey, unknown>>)[step];
   }
-  const known = schema && 'shape' in schema ? Object.keys(schema.shape as object) : null;
-  const isKey = issue.code === 'unrecognized_keys' && known !== null;
-  const more = isKey ? `; known: ${known.join(', ') || 'none'}` : '';
-  return issue.message.replace(/^Invalid input: /, '') + more;
+  return given === undefined ? 'missing' : cut(JSON.stringify(given), SHOWN_MAX);
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  ...{ string: 'a text', number: 'a number', int: 'a whole number', array: 'a list' },
+  ...{ object: 'an object', record: 'an object' },
+};
+
+/** The message of zod does not say what would be valid, or says it in terms of JavaScript. */
+function expectedText(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return TYPE_NAMES[issue.expected] ?? issue.expected;
+    case 'invalid_value':
+      return oneOf(issue.values);
+    case 'too_small':
+      return `${issue.inclusive ? 'at least' : 'more than'} ${sizeText(issue.minimum, issue.origin)}`;
+    case 'too_big':
+      return `at most ${sizeText(issue.maximum, issue.origin)}`;
+    case 'invalid_union': {
+      const { options = [] } = issue as { readonly options?: readonly unknown[] };
+      if (options.length > 0) return oneOf(options);
+      return [...new Set(issue.errors.flat().map(expectedText))].join(' or ');
+    }
+    default:
+      return issue.message;
+  }
+}
+
+function sizeText(size: number | bigint, origin: string): string {
+  if (origin === 'string') return `${size} ${size === 1 ? 'character' : 'characters'}`;
+  if (origin === 'array') return `${size} ${size === 1 ? 'entry' : 'entries'}`;
+  return String(size);
+}
+
+function oneOf(values: readonly unknown[]): string {
+  const texts = values.map((value) => JSON.stringify(value)).join('|');
+  return values.length > 1 ? `one of ${texts}` : texts;
 }
 
 function problemOf(error: unknown): HttpProblem {

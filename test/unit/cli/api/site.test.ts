@@ -106,9 +106,56 @@ test('a request with unknown or repeated query keys is refused by each path', as
     '/openapi.json?x=1': /x.*known: none/,
   };
   for (const [path, detail] of Object.entries(wrong)) {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`);
-    const problem = (await answer.json()) as { code: string; detail: string };
-    assert.deepEqual([answer.status, problem.code], [400, 'query-invalid'], path);
+    const problem = await refused(port, path);
+    assert.equal(problem.code, 'query-invalid', path);
     assert.match(problem.detail, detail);
   }
 });
+
+test('a request with an invalid value is refused with the field, the value and what is expected', async (t) => {
+  const { port } = (await served(t)).address() as AddressInfo;
+  for (const [path, detail] of Object.entries({
+    '/circle?at=foo': 'at: "foo"; expected a number',
+    '/circle?at=1.5': 'at: "1.5"; expected a whole number',
+    '/circle?at=-1': 'at: "-1"; expected at least 0',
+    '/hosts?limit=1001': 'limit: "1001"; expected at most 1000',
+    '/hosts?scope=all': 'scope: "all"; expected one of "cluster"|"machine"',
+    '/pages': 'host: missing; expected a text',
+    '/agents/a1/moves?capacity=x': 'capacity: "x"; expected "default" or a number',
+    [`/hosts?search=${'x'.repeat(301)}`]: `search: "${'x'.repeat(98)}…; expected at most 300 characters`,
+  })) {
+    const problem = await refused(port, path);
+    assert.deepEqual([problem.code, problem.detail], ['query-invalid', detail]);
+    assert.equal(problem.remedy, 'GET /api/v1/openapi.json describes every request');
+  }
+  const kinds = 'pause|resume|block|unblock|undelay|delay|drain|undrain|capacity|threads';
+  const kind = `expected one of "${kinds.replaceAll('|', '"|"')}"`;
+  for (const [body, detail] of [
+    [[], 'the body: []; expected an object'],
+    [{}, `kind: missing; ${kind}`],
+    [{ kind: 'stop' }, `kind: "stop"; ${kind}`],
+    [{ kind: 'drain' }, 'agent: missing; expected a text'],
+    [
+      { kind: 'drain', agent: '', x: 1 },
+      'agent: ""; expected at least 1 character; the body: unknown "x"',
+    ],
+    [{ kind: 'capacity', agent: 'a1', value: 0 }, 'value: 0; expected more than 0'],
+    [{ kind: 'threads', agent: 'a1' }, 'value: missing; expected a number or "default"'],
+  ] as const) {
+    const problem = await refused(port, '/directives', body);
+    assert.deepEqual([problem.code, problem.detail], ['body-invalid', detail]);
+  }
+  const { detail } = await refused(port, '/seeds', { urls: [] });
+  assert.equal(detail, 'urls: []; expected at least 1 entry');
+});
+
+type Refused = { readonly code: string; readonly detail: string; readonly remedy: string };
+
+async function refused(port: number, path: string, body?: unknown): Promise<Refused> {
+  const origin = `http://127.0.0.1:${port}`;
+  const headers = { origin, 'content-type': 'application/json' };
+  const sent = body === undefined ? {} : { method: 'POST', headers, body: JSON.stringify(body) };
+  const answer = await fetch(`${origin}/api/v1${path}`, sent);
+  assert.equal(answer.status, 400, path);
+  return (await answer.json()) as Refused;
+}
