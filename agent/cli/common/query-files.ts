@@ -73,10 +73,14 @@ export function openTogether<T extends { readonly files: readonly StateFile[] }>
   for (let opened = 1; ; opened++) {
     const before = heldHosts(dataDir);
     const found = open();
-    const isOver = opened === OPENED_MAX || found.files.length < 2;
-    if (isOver || !found.files.some((file) => hasGivenHosts(file, before.get(file.path))))
-      return found;
-    for (const file of found.files) file.close();
+    let isKept = opened === OPENED_MAX || found.files.length < 2;
+    try {
+      isKept ||= !found.files.some((file) => hasGivenHosts(file, before.get(file.path)));
+      if (isKept) return found;
+    } finally {
+      // Also if a file turns out to be damaged.
+      if (!isKept) for (const file of found.files) file.close();
+    }
   }
 }
 

@@ -157,6 +157,30 @@ it('a host that moves while the files are opened is listed', (t) => {
   );
 });
 
+it('files that turn out to be damaged while they are compared are closed', (t) => {
+  const { config, fileOf } = crawlOf(t, ['a1', 'a2'], () => {});
+  const db = new Database(fileOf('a1'));
+  db.prepare('SELECT count(*) FROM host_rows').get();
+  t.after(() => db.close());
+  const left = new Set<string>();
+  const open = (id: string, path: string) => {
+    const file = openStateFile(id, path);
+    assert.ok(typeof file !== 'string');
+    left.add(id);
+    const first = () => {
+      throw new Error('damaged');
+    };
+    const close = () => {
+      left.delete(id);
+      file.close();
+    };
+    return { ...file, first, close };
+  };
+  const list = () => hostsPage(config, { sort: 'host', limit: 9 }, [], open);
+  assert.throws(list, { message: 'damaged' });
+  assert.deepEqual([...left], []);
+});
+
 it('a host on two machines is listed once: of the living agent, else with the latest fetch', () => {
   const row = (agent: string, last_fetch_at: number) => {
     return { rows: [{ agent, host: 'h', last_fetch_at }], next: null, problems: [] };
