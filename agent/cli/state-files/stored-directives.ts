@@ -181,7 +181,7 @@ export function takeBack(config: Config, target: Target): TakenBack {
   if (!isAmong(stored, target)) {
     const isPause = target.kind === 'pause';
     const why = isPause ? 'the crawl is not paused' : 'no such directive is in force';
-    return refused(1, [why, ...directivesInForce(config)].join('\n'));
+    return refused(1, [`${why}; there is nothing to end`, ...directivesInForce(config)].join('\n'));
   }
   // Prevents launches from starting agents, whose directories would be in use.
   const lock = lockLaunch(config);

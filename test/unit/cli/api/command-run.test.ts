@@ -54,4 +54,17 @@ test('a cluster that does not run, as in a replay, has nothing to stop, on no ma
     assert.match(String(detail), /no agent answers, and none runs on this machine$/);
     assert.equal(remedy, 'there is nothing to stop');
   }
+  // A directive is ended in the state files, so to run the command elsewhere would not help.
+  for (const command of [
+    { name: 'resume', args: [] },
+    { name: 'undrain', args: ['a1'] },
+  ] as const) {
+    const error = await runs.run(command).then(null, (reason: unknown) => reason);
+    assert.ok(error instanceof HttpProblem);
+    assert.match(
+      error.document.detail,
+      /no agent accepted the directive: .* (in force|not paused)$/,
+    );
+    assert.equal(error.document.remedy, 'there is nothing to end');
+  }
 });
