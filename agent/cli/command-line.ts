@@ -208,8 +208,9 @@ function addAgentCommand(root: Command, action: ActionOf): void {
 }
 
 const topHelp = `
-Without a terminal, with NO_COLOR, TERM=dumb, AI_AGENT, CLAUDECODE or
-CURSOR_AGENT it prints one line a second. Keys: h shows all keys.
+On a terminal, the key h explains the keys and columns, and q quits. Without a
+terminal, or if NO_COLOR, TERM=dumb, AI_AGENT, CLAUDECODE or CURSOR_AGENT is
+set, top prints one line a second. It ends when the crawl is complete.
 
 Examples:
   ubiring top crawl.yaml
@@ -219,11 +220,11 @@ function addReadingCommands(root: Command, action: ActionOf): void {
   command(root, 'status', 'ask any running agent about all of them')
     .addHelpText('after', exampleText('status crawl.yaml', 'status crawl.yaml --json | jq .agents'))
     .action(action(async () => (await import('./status/status-command.ts')).status));
-  command(root, 'top', 'show the running cluster once a second, until q or the end', [
+  command(root, 'top', 'watch all running agents, problems and events, updated each second', [
     '--json',
-    'print one JSON object for each frame',
+    'print one JSON object a second, even on failure',
   ])
-    .option('--count <frames>', 'end after so many frames', numberFlag)
+    .option('--count <updates>', 'end after so many updates, one a second', numberFlag)
     .addHelpText('after', topHelp)
     .action(action(async () => (await import('./top/top-command.ts')).top));
   command(
@@ -409,7 +410,7 @@ function agentsFlag(text: string): string {
   throw new InvalidArgumentError('Give a number of 1 or more, or identifiers such as a1,a2.');
 }
 
-/** A round, or a number of frames. */
+/** A round, or a number of updates. */
 function numberFlag(text: string): number {
   if (/^[1-9]\d{0,11}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Give a whole number of 1 or more.');

@@ -105,6 +105,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.equal(help.code, 0);
     assert.match(help.stdout, /Examples:[\s\S]*ubiring launch crawl\.yaml/);
     assert.match((await run('query', '--help')).stdout, /SELECT agent, count/);
+    assert.match((await run('top', '--help')).stdout, /key h explains .*, and q quits\./);
     const shown = 'launch agent status top query explain export block delay seed replay'.split(' ');
     for (const command of shown) {
       const { stdout } = await run(command, '--help');
