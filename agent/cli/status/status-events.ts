@@ -82,7 +82,7 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
       }
       return `took over ${hosts} of ${of('from')}, ${ms('tookMs')} after its last news`;
     case 'handoff':
-      return `handed its rows of ${hosts} over to ${of('to')} in ${ms('tookMs')}`;
+      return `handed its rows of ${hosts}, copies included, over to ${of('to')} in ${ms('tookMs')}`;
     case 'leave':
       return detail.agent === id ? `left in ${ms('tookMs')}` : `saw ${of('agent')} leave`;
     case 'abort':

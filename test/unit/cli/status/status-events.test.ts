@@ -31,7 +31,10 @@ test('status: shows a repeated event twice, and only the last eight events', () 
 
 test('status: says that rows were handed over, since copies count too', () => {
   const handoff = { kind: 'handoff', detail: { to: 'a3', hosts: 14, tookMs: 1267 } } as const;
-  assert.equal(eventText('a1', handoff), 'handed its rows of 14 hosts over to a3 in 1.3 s');
+  assert.equal(
+    eventText('a1', handoff),
+    'handed its rows of 14 hosts, copies included, over to a3 in 1.3 s',
+  );
 });
 
 test('status: counts aborted requests, with the reason', () => {
