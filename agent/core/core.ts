@@ -352,7 +352,7 @@ export class Core {
     this.#p.handOff.forget(id);
     this.#p.replication.forget(id);
     this.#p.replication.invalidateAll();
-    this.#p.moves.takeOver(member, placement, now);
+    this.#p.moves.takeOver(member, why, placement, now);
     // A later incarnation is added at once, so its hosts do not move.
     if (why !== 'remove') this.#viewChanged(now);
     const silentMs = Math.round(now.mono - member.heardAt);
@@ -368,7 +368,7 @@ export class Core {
     this.#p.handOff.forget(id);
     this.#p.replication.forget(id);
     this.#p.replication.invalidateAll();
-    if (placement) this.#p.moves.takeOver(member, placement, now);
+    if (placement) this.#p.moves.takeOver(member, 'part', placement, now);
     this.#viewChanged(now);
   }
 
@@ -386,7 +386,7 @@ export class Core {
       this.#p.view.markLeaving(from);
       this.#p.handOff.expectListsOfLeavers();
       this.#p.replication.invalidateAll();
-      this.#p.moves.takeOver(from, placement, now);
+      this.#p.moves.takeOver(from, 'leave', placement, now);
       this.#viewChanged(now);
     }
     const named = this.#p.handOff.onList(from, list, now);

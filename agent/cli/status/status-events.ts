@@ -78,9 +78,9 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
       return `met a later incarnation of ${of('agent')}`;
     case 'takeover':
       if (detail.hosts === undefined) {
-        return `first request at a host of ${of('from')} ${ms('firstRequestMs')} after its last news`;
+        return `first request at a host of ${of('from')}${lostText(detail, ms('firstRequestMs'))}`;
       }
-      return `took over ${hosts} of ${of('from')}, ${ms('tookMs')} after its last news`;
+      return `took over ${hosts} of ${of('from')}${lostText(detail, ms('tookMs'))}`;
     case 'handoff':
       return `handed its rows of ${hosts}, copies included, over to ${of('to')} in ${ms('tookMs')}`;
     case 'leave':
@@ -105,6 +105,14 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
     default:
       return JSON.stringify(detail);
   }
+}
+
+/** Why another agent has lost its hosts. An event of an earlier version does not say it. */
+function lostText({ why = 'suspect' }: Recent['detail'], after: string): string {
+  if (why === 'leave') return ', which leaves';
+  if (why === 'remove') return ', which joins again';
+  if (why === 'part') return ', no neighbour any more';
+  return `, ${after} after its last news`;
 }
 
 /** The glossary explains the lease; here it matters that nothing is lost. */

@@ -9,6 +9,7 @@ import type { Budgets } from '../budgets/budgets.ts';
 import type { FetchRight } from '../hand-off/fetch-right.ts';
 import type { HandOff, YieldAckItem } from '../hand-off/hand-off.ts';
 import { HostWalk } from '../hand-off/host-walk.ts';
+import type { Removal } from '../membership/membership.ts';
 import type { Member, View } from '../membership/view.ts';
 import type { Backlog, Task } from '../protocol/backlog.ts';
 import type { Store } from '../protocol/core-store.ts';
@@ -25,9 +26,13 @@ import type { Settlement } from '../replication/settlement.ts';
  */
 const UNVISITED_MAX = 4;
 
+/** Why the member has lost its place. `part`: it is no neighbour any more. */
+type Lost = Removal | 'part';
+
 /** The search for the hosts of a removed or leaving member. */
 interface Search {
   readonly id: AgentId;
+  readonly why: Lost;
   /** The last placement that included the member. */
   readonly placement: Assignment;
   /** The last news of the member. */
@@ -119,10 +124,10 @@ export class HostMoves implements Part {
    *
    * @param placement - the ring on which the member still had its place
    */
-  takeOver(member: Member, placement: Assignment, now: Instant): void {
+  takeOver(member: Member, why: Lost, placement: Assignment, now: Instant): void {
     const { id } = member.card;
     const walk = new HostWalk(this.#p.store);
-    const search: Search = { id, placement, heardAt: member.heardAt, walk, mine: 0 };
+    const search: Search = { id, why, placement, heardAt: member.heardAt, walk, mine: 0 };
     const open = [...this.#p.visits.open()].map(({ host }) => host);
     this.#list(search, [...new Set(open)], now);
     // A leaver owns no hosts. It lists again those that it had listed to the member.
@@ -140,7 +145,7 @@ export class HostMoves implements Part {
     this.#searches.shift();
     if (search.mine === 0) return;
     const tookMs = Math.round(now.mono - search.heardAt);
-    const detail = { from: search.id, hosts: search.mine, tookMs };
+    const detail = { from: search.id, why: search.why, hosts: search.mine, tookMs };
     this.#p.events.record(now.mono, 'takeover', detail);
     this.#unvisited.push(search);
   }
@@ -149,11 +154,11 @@ export class HostMoves implements Part {
   visited(now: Instant): void {
     if (this.#unvisited.length === 0) return;
     const open = [...this.#p.visits.open()];
-    this.#unvisited = this.#unvisited.filter(({ placement, id, heardAt }) => {
+    this.#unvisited = this.#unvisited.filter(({ placement, id, why, heardAt }) => {
       const sinceMs = Math.round(now.mono - heardAt);
       const first = open.find(({ host }) => placement.owner(host) === id);
       if (!first) return sinceMs < UNVISITED_MAX * this.#p.settings.suspectAfterMs;
-      const detail = { from: id, host: first.host, firstRequestMs: sinceMs };
+      const detail = { from: id, why, host: first.host, firstRequestMs: sinceMs };
       this.#p.events.record(now.mono, 'takeover', detail);
       return false;
     });

@@ -106,12 +106,15 @@ describe('audit', () => {
     const rows = JSON.parse(stdout) as { agent: string; kind: string; detail: string }[];
     const of = (agent: string, kind: string) => {
       const found = rows.filter((row) => row.agent === agent && row.kind === kind);
-      return found.map(({ detail }) => JSON.parse(detail) as Record<string, number>);
+      return found.map(
+        ({ detail }) => JSON.parse(detail) as Record<string, number> & { why?: string },
+      );
     };
     for (const agent of ['a1', 'a3']) {
       const [suspect] = of(agent, 'suspect');
       assert.ok(suspect!.silentMs! >= 2000, 'no suspicion before suspectAfterMs');
       const [taken, first] = of(agent, 'takeover');
+      assert.equal(taken!.why, 'suspect');
       assert.ok(taken!.hosts! > 0);
       assert.ok(taken!.tookMs! >= suspect!.silentMs!);
       if (first) assert.ok(first.firstRequestMs! >= taken!.tookMs!);

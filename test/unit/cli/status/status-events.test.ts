@@ -53,6 +53,23 @@ test('status: counts aborted requests, with the reason', () => {
   );
 });
 
+test('status: says why another agent lost its hosts', () => {
+  const said = (detail: object) => {
+    const from = { from: 'a2', ...detail };
+    return ['hosts', 'firstRequestMs'].map((key) =>
+      eventText('a1', { kind: 'takeover', detail: { ...from, [key]: 3000, tookMs: 3000 } }),
+    );
+  };
+  assert.deepEqual(said({ why: 'leave' }), [
+    'took over 3,000 hosts of a2, which leaves',
+    'first request at a host of a2, which leaves',
+  ]);
+  assert.match(said({ why: 'remove' })[0]!, /, which joins again$/);
+  assert.match(said({ why: 'part' })[0]!, /, no neighbour any more$/);
+  for (const detail of [{}, { why: 'suspect' }])
+    assert.match(said(detail)[0]!, /, 3\.0 s after its last news$/);
+});
+
 test('status: shows that the Redis of a network fails, and for how long it did', () => {
   const why = 'network paris: Redis at 127.0.0.1:6380: ECONNREFUSED';
   const began = { kind: 'network', ageMs: 20_000, detail: { network: 'paris', why } } as const;
