@@ -44,7 +44,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   ...[
     'query-errors.ts: run one statement at a time',
-    'query-errors.ts: name a view after FROM',
+    'query-errors.ts: …, or name a column: …',
   ].map((says) => ({
     says,
     by: ['test/unit/cli/query/query-errors.test.ts', 'query: rejected SQL gets a remedy'] as const,

@@ -12,6 +12,7 @@ import {
   scratchEnvironment,
   scratchFailure,
 } from '../../storage/file/scratch-directory.ts';
+import { causeAndRemedy } from '../common/output.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { keysText, REMOTE_KEYS_VARIABLE } from '../remote/remote-keys.ts';
 import { REMOTE_BYTES_VARIABLE, REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
@@ -253,7 +254,8 @@ function problemOf(
     const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
     return new HttpProblem(413, `${what}-too-large`, detail, 'add a LIMIT to the query');
   }
-  const isFull = /disk I\/O error|disk is full/.test(said);
+  // A rejected statement is repeated in its message.
+  const isFull = /^the query failed: (disk I\/O error|database or disk is full)/m.test(said);
   if ((endedBy !== null && endedBy !== 'SIGKILL') || isFull) {
     const detail = `the ${what} needs too much memory or disk: ${endedBy ?? said.trim()}`;
     return new HttpProblem(413, `${what}-too-costly`, detail, NARROWER[what]);
@@ -266,6 +268,6 @@ function problemOf(
   if (what === 'extract') {
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
-  const [, detail, remedy] = /^(.*); (.*)$/s.exec(why) ?? ['', why, 'docs/VIEWS.md has the views'];
-  return new HttpProblem(400, `${what}-failed`, detail!, remedy!);
+  const { cause, remedy } = causeAndRemedy([why]);
+  return new HttpProblem(400, `${what}-failed`, cause, remedy || 'docs/VIEWS.md has the views');
 }

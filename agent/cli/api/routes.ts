@@ -252,7 +252,12 @@ const READING: readonly Route[] = [
   route({
     ...{ method: 'POST', path: '/query', role: 'read' },
     summary: 'The rows of a read-only SQL statement over the views',
-    body: z.strictObject({ sql: z.string().min(1).max(SQL_LENGTH_MAX) }),
+    body: z.strictObject({
+      sql: z
+        .string()
+        .regex(/^[^\0]+$/)
+        .max(SQL_LENGTH_MAX),
+    }),
     result: z.object({
       rows: z.array(anyObject).meta({
         description:

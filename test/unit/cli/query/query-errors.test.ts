@@ -22,11 +22,19 @@ test('query: rejected SQL gets a remedy for its cause', () => {
   const causes: [sql: string, answer: RegExp][] = [
     ['SELECT * FROM pagez', /: no such table: pagez; the views are pages, .*samples/],
     ['SELECT size FROM links', /: no such column: size; links has agent, source, target$/],
-    ['SELECT size', /: no such column: size; name a view after FROM: pages, /],
-    ['SELECT * FROM hosts WHERE host = "a"', /"a".*; write text in single quotes$/],
+    ['SELECT size', /: no such column: size; write FROM and a view: pages, /],
+    [
+      'SELECT * FROM hosts WHERE host = "a"',
+      /"a".*; write text in single quotes, or name a column: hosts has agent, host, /,
+    ],
+    ["SELECT x FROM hosts WHERE host LIKE '%links; pages%'", /: x; hosts has agent, [^.]*$/],
+    ['SELECT "a; b" FROM links', /: no such column: "a;b" [^;]*; write text in single quotes, or/],
+    [`SELECT "${'a; '.repeat(3000)}" FROM links`, /^.{310,350}; write text .* links has agent, /],
+    ["SELECT 'more than one statement", /: unrecognized token: .*; .*lang_select/],
+    ['SELECT sum(count(*)) FROM hosts', /: misuse of aggregate .*; .*lang_select/],
     ['SELECT host FROM pages, hosts', /: ambiguous column .*; .* as in pages\.host$/],
     ['DELETE FROM pages', /only statements that read data are permitted/],
-    ["ATTACH 'x' AS y", /^only statements that read data are permitted, such as SELECT$/],
+    ["ATTACH 'x' AS y", /^only statements that read data are permitted; write a SELECT, /],
     ['SELECT 1; SELECT 2', /; run one statement at a time$/],
     [' ', /; write a statement, such as SELECT/],
     ['SELECT zork(1)', /: no such function: zork; .*lang_corefunc/],
@@ -37,6 +45,8 @@ test('query: rejected SQL gets a remedy for its cause', () => {
 });
 
 test('query: an expression that fails while it runs gets a remedy', () => {
+  assert.match(queryError('malformed JSON', 'SELECT 1'), /; correct the expression, /);
   assert.match(queryError('string or blob too big', 'SELECT 1'), /; narrow it to some hosts/);
-  assert.match(queryError('malformed JSON', 'SELECT 1'), /; docs\/VIEWS\.md says what/);
+  const missing = 'Missing named parameters';
+  assert.match(queryError(missing, 'SELECT :x'), /; write the values into the statement$/);
 });
