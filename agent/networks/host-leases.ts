@@ -126,8 +126,13 @@ export class HostLeases {
 
   /** A request to the host has ended (mono); the delay after it is counted for other networks. */
   ended(host: string, endedAtMs: number, delayMs: number): void {
-    const lease = this.#homeByHost.get(host)?.leases.get(host);
-    if (lease) lease.coolAtMs = Math.max(lease.coolAtMs, endedAtMs + delayMs);
+    const home = this.#homeByHost.get(host);
+    const lease = home?.leases.get(host);
+    if (!home || !lease) return;
+    lease.coolAtMs = Math.max(lease.coolAtMs, endedAtMs + delayMs);
+    // Redis must know a longer delay: the lease may expire with the end of this agent.
+    if (delayMs > lease.delayMs && lease.held) this.#askAt(home, lease, endedAtMs);
+    lease.delayMs = delayMs;
   }
 
   /** The host has no open work: its lease is released. */

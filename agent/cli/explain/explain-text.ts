@@ -156,7 +156,7 @@ function networkText(wait: NetworkWait, { networks }: UrlReport): string {
       return `${since}: ${holder}; the Redis of ${wait.home} grants it`;
     }
     case 'delay':
-      return `until ${dateText(wait.untilMs)}: politeness delay after a visit of another network`;
+      return `until ${dateText(wait.untilMs)}: politeness delay after the last visit of a network`;
     case 'verdicts':
       return `for the verdict of ${others} since ${dateText(wait.sinceMs)}`;
     case 'claims':

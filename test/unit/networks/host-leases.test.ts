@@ -70,6 +70,22 @@ describe('host leases', () => {
     assert.equal(log.asks[0]!.hosts.length, 3);
   });
 
+  it('Redis learns at once that a request has made the delay longer', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    leases.ended('h', 50, 100);
+    await turn(50);
+    assert.equal(log.asks.length, 1);
+    leases.ended('h', 60, 30_000);
+    assert.ok(leases.nextAtMs(at(60)) <= 60);
+    await turn(60);
+    leases.ended('h', 70, 200);
+    await turn(70 + LEASE_MS / 3);
+    const delays = log.asks.map(({ hosts }) => hosts.map(({ delayMs }) => delayMs));
+    assert.deepEqual(delays, [[100], [30_000], [200]]);
+  });
+
   it('the wait for the delay counts from when the grant arrived', async () => {
     const { leases, log, turn } = subject();
     log.answer = 50;

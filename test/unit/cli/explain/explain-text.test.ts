@@ -129,7 +129,7 @@ test('explain: names the networks that a URL or its host waits for, or that have
   );
   assert.equal(
     waits({ kind: 'delay', untilMs: 77_000, failures: [] }),
-    `until ${at}: politeness delay after a visit of another network`,
+    `until ${at}: politeness delay after the last visit of a network`,
   );
   assert.equal(
     waits({ kind: 'claims', failures: [] }),
