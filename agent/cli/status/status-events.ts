@@ -110,7 +110,7 @@ export function eventText(id: string, { kind, detail }: Pick<Recent, 'kind' | 'd
 /** Why another agent has lost its hosts. An event of an earlier version does not say it. */
 function lostText({ why = 'suspect' }: Recent['detail'], after: string): string {
   if (why === 'leave') return ', which leaves';
-  if (why === 'remove') return ', which joins again';
+  if (why === 'remove') return ', which rejoins';
   if (why === 'part') return ', no neighbour any more';
   return `, ${after} after its last news`;
 }

@@ -64,7 +64,7 @@ test('status: says why another agent lost its hosts', () => {
     'took over 3,000 hosts of a2, which leaves',
     'first request at a host of a2, which leaves',
   ]);
-  assert.match(said({ why: 'remove' })[0]!, /, which joins again$/);
+  assert.match(said({ why: 'remove' })[0]!, /, which rejoins$/);
   assert.match(said({ why: 'part' })[0]!, /, no neighbour any more$/);
   for (const detail of [{}, { why: 'suspect' }])
     assert.match(said(detail)[0]!, /, 3\.0 s after its last news$/);
