@@ -144,7 +144,7 @@ class Agent implements RunningAgent {
     const { config, state } = parts;
     this.#store = new SqliteStore(state.db, {
       durability: config.storage.durability,
-      hostDelayMs: config.politeness.hostDelayMs,
+      ...config.politeness,
       isShared: parts.networks !== null,
       linkRules: linkRulesHash(config),
     });

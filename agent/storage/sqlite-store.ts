@@ -33,6 +33,7 @@ import type { NetworkUrls } from './rows/network-urls.ts';
 import { RowTable } from './rows/row-table.ts';
 import { UrlTable } from './rows/url-table.ts';
 import type { Durability, StoreOptions } from './store-options.ts';
+import { saveConfigDelays } from './tables/config-delays.ts';
 import { HostTable } from './tables/host-table.ts';
 import { OutboxTable } from './tables/outbox-table.ts';
 import { SampleTable } from './tables/sample-table.ts';
@@ -83,7 +84,7 @@ export class SqliteStore implements Store, FrontierStore {
     this.#outbox = new OutboxTable(db);
     this.tombstones = new TombstoneTable(db);
     this.samples = new SampleTable(db);
-    this.#s.saveMeta.run('delay_ms', options.hostDelayMs);
+    saveConfigDelays(db, options);
     if (options.durability === 'process') db.pragma('synchronous = OFF');
     db.pragma(`busy_timeout = ${BUSY_WAIT_MS}`);
   }

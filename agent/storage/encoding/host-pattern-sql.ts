@@ -14,3 +14,10 @@ export const orderFor = (kind: 'block' | 'delay', host: string): string =>
   `(SELECT o.value FROM order_rows o
     WHERE o.kind = '${kind}' AND o.value IS NOT NULL AND ${namesHost('o.host', host)}
     ORDER BY substr(o.host, 1, 1) = '*', length(o.host) DESC LIMIT 1)`;
+
+/** SQL: the delay of the config for the host. Only patterns that begin with `*` are compared. */
+export const configDelayFor = (host: string): string =>
+  `coalesce((SELECT c.value FROM config_delays c WHERE c.host = ${host}),
+    (SELECT c.value FROM config_delays c WHERE c.host >= '*' AND c.host < '+'
+      AND ${namesHost('c.host', host)} ORDER BY length(c.host) DESC LIMIT 1),
+    (SELECT value FROM meta WHERE key = 'delay_ms'))`;

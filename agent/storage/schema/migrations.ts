@@ -9,7 +9,7 @@
 // of the database and never change; done = 0 means not settled. `key` is the identity without its
 // host (agent/url/url-key.ts).
 
-import { orderFor } from '../encoding/host-pattern-sql.ts';
+import { configDelayFor, orderFor } from '../encoding/host-pattern-sql.ts';
 import { ASKING } from '../encoding/network-places.ts';
 import { hostOfId } from '../encoding/url-ids.ts';
 import { SHUT_URLS } from '../rows/shut-urls.ts';
@@ -378,6 +378,22 @@ UPDATE host_rows SET retry_at = 0 WHERE retry_at >= ${ASKING};
 DROP VIEW hosts;
 ${hostsView(DELAY_BY_PATTERN, TRAP, 'max(h.not_before, h.retry_at)')}`;
 
+/**
+ * The delays of the config are stored. The column `delay_ms` of a host had the longest delay, and now
+ * has what the host demands. Only its owner knows its Crawl-delay, so copies keep their value.
+ */
+const CONFIG_DELAYS = `
+CREATE TABLE config_delays (host TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+UPDATE host_rows SET delay_ms = min(delay_ms, coalesce(
+  (SELECT max(r.crawl_delay_ms) FROM robots r WHERE r.host = host_rows.number), 0)) WHERE owned;
+
+DROP VIEW hosts;
+${hostsView(
+  `max(h.delay_ms, coalesce(${orderFor('delay', 'h.host')}, ${configDelayFor('h.host')}))`,
+  TRAP,
+  'max(h.not_before, h.retry_at)',
+)}`;
+
 export const MIGRATIONS: readonly string[] = [
   FIRST,
   ORDERS,
@@ -404,6 +420,7 @@ export const MIGRATIONS: readonly string[] = [
   ORDERS_OF_AGENTS,
   HOSTS_EVERYWHERE,
   RETRIES_OF_HOSTS,
+  CONFIG_DELAYS,
 ];
 
 /** After this schema's step, and before the next, rows move from the old tables (move-rows.ts). */
