@@ -37,8 +37,8 @@ const agentEntry = z.strictObject({
   }),
   capacity: agentCapacity.prefault(1).meta({
     description:
-      'Relative share of the hosts: max(1, round(capacity × replicas)) ring points; with ' +
-      'kademlia × ids.',
+      'Relative share of the hosts: max(1, round(capacity × replicas)) ring points, or with ' +
+      'kademlia capacity × ids identifiers.',
   }),
 });
 

@@ -41,7 +41,7 @@ export const http = z
       }),
     client: z.enum(['got', 'node']).prefault('got').meta({
       description:
-        "HTTP/1.1 client: got, or node (Node's own), which needs a third of the CPU time.",
+        "HTTP/1.1 client: got, or node (Node's own), which needs a fifth less CPU time per page.",
     }),
     timeouts: z
       .strictObject({
@@ -50,19 +50,19 @@ export const http = z
           example: '5s',
         }),
         responseMs: duration(1).prefault(10_000).meta({
-          description: 'Limit from the request to the first byte of the response.',
+          description: 'Limit from the request to the end of the response header.',
           example: '10s',
         }),
         totalMs: duration(1).prefault(30_000).meta({
           description:
-            'Limit for the whole request. Higher: dead and slow servers occupy threads longer.',
+            'Limit for the whole request. Higher: dead and slow servers hold sockets longer.',
           example: '30s',
         }),
       })
       .prefault({})
       .meta({
         description:
-          'When a request is aborted. Higher: dead and slow servers occupy threads longer.',
+          'When a request is aborted. Higher: dead and slow servers hold sockets longer.',
       }),
     contentTypes: z
       .array(contentType)

@@ -193,7 +193,7 @@ const storage = z
       .meta({
         description:
           'power: acknowledged data survives power loss, which costs one fsync per batch. ' +
-          'process: it survives SIGKILL, but no power loss.',
+          'process: it survives SIGKILL, not power loss.',
       }),
   })
   .prefault({})

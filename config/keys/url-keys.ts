@@ -27,14 +27,14 @@ export const urls = z
         example: ['ref', 'print'],
       }),
     dropTracking: z.boolean().prefault(false).meta({
-      description: 'The same for `utm_*`, gclid, fbclid and similar ones.',
+      description: 'Also drops `utm_*`, gclid, fbclid and similar ones.',
     }),
     dropSessions: z
       .boolean()
       .prefault(false)
       .meta({
         description:
-          'The same for jsessionid, PHPSESSID and similar ones. If false, a site may be crawled ' +
+          'Also drops jsessionid, PHPSESSID and similar ones. If false, a site may be crawled ' +
           'once per session.',
       }),
   })
