@@ -76,7 +76,7 @@ Examples:
   ubiring config check crawl.yaml             show every problem of a config, with its line
 
 Exit codes: 0 finished, 1 unexpected, 2 usage, 3 disk full, 4 config or data directory,
-5 port in use or cluster refused, 11 interrupted (launch continues)`;
+5 port in use or cluster refused, 11 interrupted (the next launch continues)`;
 
 type Run<Args extends unknown[]> = (...args: Args) => Promise<ExitCode>;
 
@@ -154,7 +154,7 @@ function addLaunchCommand(root: Command, action: ActionOf): void {
       'delete the state of the started agents, move archives aside, and start over; with ' +
         'dedup.networks, pages of other networks are still skipped',
     )
-    .option('--delete-archives', 'with --fresh: delete the WARC archives, too')
+    .option('--delete-archives', 'with --fresh: delete the WARC archives, also those moved earlier')
     .option('--refresh', 'request the pages of a complete crawl again, to find what has changed')
     .option('--repair', 'check all state files completely; restore lost ones from the copies')
     .option('--restart', 'restart an agent that dies, after a growing wait')
@@ -183,12 +183,9 @@ function addAgentCommand(root: Command, action: ActionOf): void {
     .description('run one agent in the foreground')
     .argument(...configArgument)
     .requiredOption('--id <id>', 'which agent of the config, or a new one with --listen')
-    .option(
-      '--listen <endpoint>',
-      'the endpoint of a new agent; at its restart, the default is the same',
-    )
+    .option('--listen <endpoint>', 'the endpoint of a new agent; a restart keeps it')
     .option('--address <endpoint>', 'where others reach the new agent, if not at --listen')
-    .option('--capacity <number>', 'relative share of the hosts of the new agent (default: 1)')
+    .option('--capacity <number>', "the new agent's relative share of hosts (default: 1)")
     .option(
       '--refresh [round]',
       'as launch --refresh; a number above the last round (default: Unix seconds)',
@@ -246,7 +243,7 @@ function addReadingCommands(root: Command, action: ActionOf): void {
   command(root, 'owner', 'preference list of each host, owner first, as JSON lines', alwaysJson)
     .argument('<host-or-url...>', 'hosts or URLs')
     .action(action(async () => (await import('./commands/owner-command.ts')).owner));
-  command(root, 'ring', 'share of the hosts of each agent').action(
+  command(root, 'ring', "each agent's share of hosts").action(
     action(async () => (await import('./commands/ring-command.ts')).ring),
   );
   command(
@@ -334,11 +331,11 @@ function addDirectiveCommands(root: Command, action: ActionOf): void {
   command(root, 'undrain', 'a drained agent takes hosts again')
     .argument(...agentArgument)
     .action(action(async () => (await load()).undrain));
-  command(root, 'capacity', 'change the share of the hosts of an agent while it runs')
+  command(root, 'capacity', "change an agent's share of hosts while it runs")
     .argument(...agentArgument)
     .argument('<number>', 'relative share, above 0, up to 1000; or default: as in the config')
     .action(action(async () => (await load()).capacity));
-  command(root, 'threads', 'change the number of threads of an agent while it runs')
+  command(root, 'threads', "change an agent's number of threads while it runs")
     .argument('<agent>', 'an identifier, or all')
     .argument('<number>', '1 to 4096; or default: as in the config')
     .action(action(async () => (await load()).threads));

@@ -3,7 +3,7 @@
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 
-/** How an agent ended by itself. `unfinished`: without work, while the states of others have some. */
+/** How an agent ended by itself. `unfinished`: only agents that do not run have work left. */
 export type EndKind = 'complete' | 'unfinished' | 'left' | 'interrupted' | 'failed';
 
 export type FromAgent =

@@ -48,7 +48,7 @@ export function repairOf(
   }
   // When the agent begins with an empty file, it logs what is wrong with the old one.
   const which = agents.map(({ agent }) => agent).join(', ');
-  const what = `${which}: no sound state in ${config.agent.dataDir}`;
+  const what = `${which}: state missing or damaged in ${config.agent.dataDir}`;
   return {
     ok: true,
     awaits,
@@ -62,8 +62,8 @@ const nothing: Repair = { ok: true, awaits: [], notes: [] };
 function ofStrangers(config: Config, strangers: readonly Unsound[]): string[] {
   const ids = strangers.map(({ agent }) => agent).join(', ');
   return [
-    `the config does not have ${ids}, which was a member when the crawl ended:`,
-    `bring its directory into ${config.agent.dataDir}, wherever it is`,
+    `not in the config, but in the cluster when the crawl ended: ${ids};`,
+    `copy the directory of each into ${config.agent.dataDir}`,
   ];
 }
 
@@ -80,8 +80,8 @@ function noCopies(config: Config): string[] {
 function fewCopies(config: Config, agents: readonly Unsound[], copies: number): string[] {
   const kept = copies === 1 ? '1 copy' : `${copies} copies`;
   return [
-    `each host has ${kept}, and ${agents.length} states are lost: hosts that only these agents had cannot`,
-    'come back. Restore one of the files from a backup of your own, or repair what can be repaired:',
+    `each host has ${kept}, and ${agents.length} states are missing or damaged: hosts that only these`,
+    'agents had are lost. Restore one of the files from a backup of your own, or repair what can be repaired:',
     `  ${launchCommand(config, ' --repair')}`,
   ];
 }

@@ -55,7 +55,6 @@ const warningsShownMax = 5;
 
 export function auditText(audit: Audit): string {
   const { problems } = audit;
-  const verdict = audit.ok ? 'the numbers agree' : 'the numbers do NOT agree';
   return [
     ...crawlLines(audit),
     '',
@@ -66,9 +65,19 @@ export function auditText(audit: Audit): string {
     ...listLines('problems', problems, shownMax, audit),
     ...uncheckedLines(audit),
     '',
-    `${verdict}${problems.count > 0 ? `; problems: ${count(problems.count)}` : ''}`,
+    verdictOf(audit),
     '',
   ].join('\n');
+}
+
+function verdictOf(audit: Audit): string {
+  if (audit.ok) return 'the numbers agree';
+  const problems = audit.problems.count > 0 ? [`problems: ${count(audit.problems.count)}`] : [];
+  return [...(inNoClass(audit) === 0 ? [] : ['the numbers do NOT agree']), ...problems].join('; ');
+}
+
+function inNoClass({ known, done, queued, skippedTotal, failed }: Audit): number {
+  return known - done - queued - skippedTotal - failed;
 }
 
 function crawlLines({ agents, complete }: Audit): string[] {
@@ -91,7 +100,7 @@ function sumLines(audit: Audit): string[] {
     ['  + skipped', skippedTotal, reasons.join(', ')],
     ['  + failed', failed, failedNote(audit)],
   ];
-  const rest = known - done - queued - skippedTotal - failed;
+  const rest = inNoClass(audit);
   if (rest !== 0) rows.push(['  + in no class', rest, '']);
   const width = Math.max(...rows.map(([, value]) => count(value).length));
   return rows.map(([title, value, note]) => {
@@ -102,7 +111,7 @@ function sumLines(audit: Audit): string[] {
 function doneNote({ serverErrors, unsettled }: Audit): string {
   const notes: string[] = [];
   if (serverErrors > 0) notes.push(`${count(serverErrors)} with 429 or 5xx`);
-  if (unsettled > 0) notes.push(`${count(unsettled)} of done and failed not settled`);
+  if (unsettled > 0) notes.push(`${count(unsettled)} done or failed, not settled`);
   return notes.join(', ');
 }
 
@@ -118,7 +127,7 @@ function copyLines({ hosts, copies, complete }: Audit): string[] {
     return [`${count(hosts)} hosts, each complete at ${agents}`];
   const moving = complete ? '' : '; copies follow their owners while the crawl runs';
   return [
-    `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them whole at ${agents}${moving}`,
+    `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them complete at ${agents}${moving}`,
     `copies: ${count(behind)} URLs behind their owners, ${count(ahead)} ahead`,
   ];
 }

@@ -232,7 +232,7 @@ export class AuditTally {
     this.hostsWithFewCopies++;
     warn(
       'few-copies',
-      `whole at ${whole.join(', ') || 'no agent'}, not at ${[...lagging].join(', ')}`,
+      `complete at ${whole.join(', ') || 'no agent'}, not at ${[...lagging].join(', ')}`,
     );
   }
 

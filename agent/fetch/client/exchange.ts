@@ -162,7 +162,8 @@ export class Exchange implements CallEvents {
     if (this.#settled) return false;
     const { address } = this.#request;
     if (address !== undefined && ip !== null && addressKey(ip) !== address) {
-      this.#fail('no_right', `connected to ${ip}, not to ${address ?? 'none'}`);
+      const allowed = address === null ? 'no address is allowed' : `only ${address} is allowed`;
+      this.#fail('no_right', `connected to ${ip}; ${allowed}`);
       return false;
     }
     if (!this.#request.mayWrite()) {

@@ -36,7 +36,10 @@ export function openExtract(path: string, views: readonly string[]): Readable {
     return { ok: true, db, isCopy: true };
   } catch (error) {
     db.close();
-    return { ok: false, why: `is no extract (${error instanceof Error ? error.message : error})` };
+    return {
+      ok: false,
+      why: `is not an extract (${error instanceof Error ? error.message : error})`,
+    };
   }
 }
 

@@ -88,7 +88,10 @@ test('launch refuses a repair while the state of an outside agent without copies
   ]) {
     const { code, stderr } = await run(...args);
     assert.equal(code, 4, stderr);
-    assert.match(stderr, /a3: .* is missing\n.* does not have a3, [\s\S]*bring its directory/);
+    assert.match(
+      stderr,
+      /a3: .* is missing\nnot in the config, .*: a3;\ncopy the directory of each into /,
+    );
     assert.match(stderr, /no other agent has copies/);
   }
   assert.equal(asked(), requests);
@@ -108,7 +111,10 @@ test('launch restores the pages of an outside agent from copies', async (context
   assert.equal((await run('query', config, sql)).code, 4);
   const { code, stderr } = await run('launch', config);
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /a3: no sound state in .*; lost pages are restored from the copies/);
+  assert.match(
+    stderr,
+    /a3: state missing or damaged in .*; lost pages are restored from the copies/,
+  );
   assert.equal(asked(), requests);
   const audit = await run('audit', config);
   assert.equal(audit.code, 0, audit.stdout + audit.stderr);

@@ -83,7 +83,10 @@ describe('a complete crawl', () => {
       assert.equal((await run('audit', config, '--data', data)).code, 4);
       const { code, stderr } = await run('launch', config, '--data', data);
       assert.equal(code, 0, stderr);
-      assert.match(stderr, /a2: no sound state in .*; lost pages are restored from the copies/);
+      assert.match(
+        stderr,
+        /a2: state missing or damaged in .*; lost pages are restored from the copies/,
+      );
       const said = stderr.split(fileIn(path.join(data, 'a2'))).length - 1;
       assert.ok(said <= 1, `reported once: ${stderr}`);
       await assertRestored(data, requests);
@@ -141,7 +144,7 @@ describe('a complete crawl', () => {
     for (const id of ['a2', 'a3']) fs.rmSync(fileIn(path.join(data, id)));
     const refused = await run('launch', config, '--data', data);
     assert.equal(refused.code, 4, refused.stderr);
-    assert.match(refused.stderr, /2 states are lost[\s\S]*launch .* --repair/);
+    assert.match(refused.stderr, /2 states are missing or damaged[\s\S]*launch .* --repair/);
     assert.ok(fs.existsSync(path.join(data, 'complete.json')));
     const repaired = await run('launch', config, '--repair', '--data', data);
     assert.equal(repaired.code, 0, repaired.stderr);

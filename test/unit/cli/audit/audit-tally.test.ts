@@ -96,7 +96,7 @@ test('audit: after completion, reports a copy that lacks a URL or is behind', ()
   assert.equal(tally.known, tally.sum);
   assert.deepEqual(
     tally.warnings.list.map(({ says }) => says),
-    ['whole at a1, not at a2'],
+    ['complete at a1, not at a2'],
   );
   assert.equal(tallyOf(false, urls).addsUp, true);
 });

@@ -100,7 +100,7 @@ test('views over extracts have the same rows as views over the state files', () 
     assert.equal([...part.rows('SELECT host FROM hosts')].length, 2);
     part.close();
     const lacking = openExtract(path, ['hosts', 'pages']);
-    assert.match(String(!lacking.ok && lacking.why), /no extract .*no such table: pages/);
+    assert.match(String(!lacking.ok && lacking.why), /not an extract .*no such table: pages/);
 
     const db = new Database(path);
     for (const [object, rest] of [
@@ -109,7 +109,10 @@ test('views over extracts have the same rows as views over the state files', () 
     ] as const) {
       db.exec(`CREATE ${object === 'TABLE' ? 'VIRTUAL ' : ''}${object} v ${rest}`);
       const endless = openExtract(path, ['hosts']);
-      assert.match(String(!endless.ok && endless.why), /no extract .*a view or a virtual table/);
+      assert.match(
+        String(!endless.ok && endless.why),
+        /not an extract .*a view or a virtual table/,
+      );
       db.exec(`DROP ${object} v`);
     }
     db.pragma('user_version = 1');
@@ -121,7 +124,7 @@ test('views over extracts have the same rows as views over the state files', () 
     );
     writeFileSync(path, 'no database');
     const none = openExtract(path, ['hosts']);
-    assert.match(String(!none.ok && none.why), /no extract .*not a database/);
+    assert.match(String(!none.ok && none.why), /not an extract .*not a database/);
   } finally {
     rmSync(directory, { recursive: true });
   }
