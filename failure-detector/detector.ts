@@ -49,7 +49,7 @@ export class FailureDetector {
   news(id: string, counter: number, monoMs: number): boolean {
     const member = this.#watched.get(id);
     if (member === undefined || !(counter > member.counter)) return false;
-    if (monoMs - member.lastNewsMs >= this.#suspectAfterMs) this.#mistakes.spared(id, monoMs);
+    if (monoMs - member.lastNewsMs >= this.#suspectAfterMs) this.#mistakes.late(id, monoMs);
     member.counter = counter;
     member.lastNewsMs = Math.max(member.lastNewsMs, monoMs);
     member.timeoutMs = this.#mistakes.timeoutMs(id, monoMs);

@@ -11,7 +11,7 @@ const stepsMax = 2;
  * Time without lateness after which one step expires, in multiples of suspectAfterMs. It must be
  * well above the longest time-out (2), or a step would expire between two late heartbeats.
  */
-const quietShare = 5;
+const quietFactor = 5;
 
 /**
  * Maximum number of members with mistakes; the one whose last mistake is oldest is removed first.
@@ -45,8 +45,8 @@ export class Mistakes {
     }
   }
 
-  /** Restarts the expiry of steps: without them the member would have been suspected. */
-  spared(id: string, monoMs: number): void {
+  /** The member was late, but within its time-out: the expiry of its steps starts again. */
+  late(id: string, monoMs: number): void {
     const steps = this.#steps(id, monoMs);
     if (steps > 0) this.#members.set(id, { steps, quietSinceMs: monoMs });
   }
@@ -55,7 +55,7 @@ export class Mistakes {
     const member = this.#members.get(id);
     if (member === undefined) return 0;
     const quietMs = Math.max(0, monoMs - member.quietSinceMs);
-    const steps = member.steps - Math.floor(quietMs / (quietShare * this.#suspectAfterMs));
+    const steps = member.steps - Math.floor(quietMs / (quietFactor * this.#suspectAfterMs));
     if (steps > 0) return steps;
     this.#members.delete(id);
     return 0;

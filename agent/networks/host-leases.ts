@@ -70,8 +70,8 @@ const RELEASES_MAX = 10_000;
  * multiples of it, then of growing ones. So hosts share commands.
  */
 const ASK_MIN_MS = 250;
-/** The longest interval, as a share of `leaseMs`: a place in the line lasts half of it. */
-const ASK_SHARE = 8;
+/** At least so often in `leaseMs`: a place in the line lasts half of it. */
+const ASKS_PER_LEASE_MIN = 8;
 
 /**
  * With `proceed`, hosts whose home's Redis has not answered for so many leases need none. After one
@@ -304,7 +304,7 @@ export class HostLeases {
       lease.held = null;
       lease.holder = holder ?? null;
       this.#askAt(home, lease, multipleAfter(now.mono, lease.pauseMs));
-      lease.pauseMs = Math.min(leaseMs / ASK_SHARE, lease.pauseMs * 2);
+      lease.pauseMs = Math.min(leaseMs / ASKS_PER_LEASE_MIN, lease.pauseMs * 2);
       return;
     }
     const isFirst = this.#leftMs(lease, now) <= 0;

@@ -64,8 +64,8 @@ const LINGER_MAX_MS = 4000;
 const POLL_MIN_MS = 40;
 const POLL_MAX_MS = 640;
 const VERDICTS_MAX = 16;
-/** The first repetition of questions comes after this share of `leaseMs`. */
-const REPEAT_SHARE = 16;
+/** How often in `leaseMs` questions are repeated at first; later less often. */
+const REPEATS_PER_LEASE = 16;
 /** URLs of a frame that doubts their claims. */
 const DOUBTS_MAX = 100;
 
@@ -97,7 +97,7 @@ export class Submitter {
   constructor(parts: SubmitterParts) {
     this.#p = parts;
     this.#own = parts.pools.get(parts.settings.network)!;
-    this.#repeatPauseMs = parts.settings.leaseMs / REPEAT_SHARE;
+    this.#repeatPauseMs = parts.settings.leaseMs / REPEATS_PER_LEASE;
     const { wake, onError } = parts;
     this.#loop = new Loop({ run: (now) => this.#exchange(now), wake, onError });
   }
@@ -228,7 +228,7 @@ export class Submitter {
     this.#repeatAfter = again.length < max ? null : again.at(-1)!;
     if (this.#repeatAfter !== null) return;
     // The round has ended. While nothing changes the pauses grow.
-    const first = leaseMs / REPEAT_SHARE;
+    const first = leaseMs / REPEATS_PER_LEASE;
     this.#repeatPauseMs = this.#repeatChanged ? first : Math.min(leaseMs, this.#repeatPauseMs * 2);
     this.#repeatChanged = false;
     this.#repeatAtMs = now.mono + this.#repeatPauseMs;

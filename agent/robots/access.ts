@@ -18,7 +18,7 @@ export type RobotsFetch =
 /**
  * The 4xx statuses that do not say whether the file exists: the first three ask the client to
  * repeat the request (RFC 9110, 15.5.9 and 15.5.20; RFC 8470, 5.2), the last to send fewer
- * requests.
+ * requests. They count as unreachable.
  */
 const NOT_NOW: ReadonlySet<number> = new Set([408, 421, 425, 429]);
 
@@ -40,10 +40,8 @@ export type RobotsAccess =
     };
 
 /**
- * Interprets one result. 429, 408, 421 and 425 count as unreachable although they are 4xx: they do
- * not say that there are no rules. A redirect without a valid target counts as a missing file, as
- * the RFC allows; otherwise the host would be blocked for ever. The caller limits the number of
- * redirects.
+ * Interprets one result. A redirect without a valid target counts as a missing file, as the RFC
+ * allows; otherwise the host would be blocked for ever. The caller limits the number of redirects.
  *
  * @param fetched - the result of the request for `url`
  */

@@ -1,7 +1,7 @@
 // The rules of one robots.txt for one crawler, and which of them decides about a path. A hostile
 // file may have tens of thousands of rules with wildcards, so the cost of a check is limited. Rules
-// are sorted, without duplicates. A rule with a wildcard is matched only if the path may contain
-// the last four octets of its longest piece. Each match is charged in steps of about one octet.
+// are sorted, without duplicates. Many wildcard rules are first filtered by the last octets (at most
+// four) of their longest piece. Each match is charged in steps of about one octet.
 //
 // Wildcard rules beyond the limit of steps are ignored: RFC 9309, section 2.5, lets a crawler limit
 // what it reads of a file. Rules without wildcards are always checked.
@@ -59,7 +59,7 @@ export class RuleSet {
 
   /** Number of rules, and whether a check of a long path may not reach all of them. */
   get size(): { readonly rules: number; readonly wildcards: number; readonly isAboveCap: boolean } {
-    const isAboveCap = this.#wildcards > CHECK_STEPS_MAX / PATH_OCTETS_USUAL;
+    const isAboveCap = this.#wildcards > CHECK_STEPS_MAX / PATH_OCTETS_DEFAULT;
     return { rules: this.#rules.length, wildcards: this.#wildcards, isAboveCap };
   }
 
@@ -87,15 +87,15 @@ export class RuleSet {
 }
 
 /** The default limit of a URL's length. */
-const PATH_OCTETS_USUAL = 2048;
+const PATH_OCTETS_DEFAULT = 2048;
 
 function isWildcard({ pattern }: Rule): boolean {
   return pattern.pieces.length > 1;
 }
 
 /**
- * Finds the wildcard rules that may match a path: it contains the last octets of their longest
- * piece. A hash table; collisions only add candidates.
+ * Finds the wildcard rules that may match a path: those whose longest piece ends with octets that
+ * the path contains. A hash table; collisions only add candidates.
  */
 class GramIndex {
   /** Index + 1 of each bucket's first rule (0: none), and of the next rule in the bucket. */

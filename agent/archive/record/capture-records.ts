@@ -48,19 +48,19 @@ export function captureRecords(
     ['WARC-Warcinfo-ID', context.warcinfoId],
   ];
   const address: Fields = ip === null ? [] : [['WARC-IP-Address', plainAddress(ip)]];
-  const beside: Fields = [
+  const linked: Fields = [
     ['WARC-Record-ID', recordId(context)],
     ['WARC-Concurrent-To', responseId],
     ...common,
   ];
   const metadata = warcRecord(
     'metadata',
-    [...beside, ['Content-Type', 'application/warc-fields']],
+    [...linked, ['Content-Type', 'application/warc-fields']],
     [Buffer.from(fieldLines(capture.metadata))],
   );
   const requestFields: Fields = [
     ['WARC-Record-ID', recordId(context)],
-    ...beside.slice(1),
+    ...linked.slice(1),
     ...address,
     ['Content-Type', 'application/http; msgtype=request'],
   ];
@@ -103,7 +103,7 @@ interface Payload {
   readonly digest: string;
   /** Profile of a revisit; null if this record has the payload. */
   readonly profile: string | null;
-  /** The first record of the payload, this one or an earlier; null if it is empty or incomplete. */
+  /** The payload's first record, this or an earlier one; null if it is empty or incomplete. */
   readonly original: Original | null;
 }
 

@@ -1,8 +1,8 @@
 /**
  * One fetch from call to result: address check, connection, fetch right, request, header, body. An
- * exchange enforces three timeouts. The total timeout is absolute, because an idle timeout never
- * ends a body that keeps dripping. An exchange settles once; it then closes what it opened and
- * ignores later events.
+ * exchange enforces three timeouts. The total timeout pauses only for memory; an idle timeout would
+ * never end a dripping body. An exchange settles once; it then closes what it opened and ignores
+ * later events.
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -53,8 +53,8 @@ export interface ExchangeContext extends CallParts {
   readonly wallNow: () => number;
 }
 
-/** Failures that the caller caused; they say nothing about the connection. */
-const OWN_WISH: ReadonlySet<FetchFailureCode> = new Set(['aborted', 'no_right']);
+/** Failures that say nothing about the connection: the caller caused them. */
+const OF_CALLER: ReadonlySet<FetchFailureCode> = new Set(['aborted', 'no_right']);
 
 /**
  * After these statuses the request should be repeated on another connection (RFC 9110, sections
@@ -337,7 +337,7 @@ export class Exchange implements CallEvents {
   }
 
   #fail(code: FetchFailureCode, message: string): void {
-    if (this.#settle(OWN_WISH.has(code) ? 'sound' : 'doubtful')) {
+    if (this.#settle(OF_CALLER.has(code) ? 'sound' : 'doubtful')) {
       this.#resolve({ kind: 'failure', code, message, wrote: this.#wrote, ...this.#timing() });
       this.#release();
     }

@@ -1,8 +1,8 @@
 // A network with more hosts than it can visit gives some of them to one that is at rest. The giver
-// reserves the gift with the mark of the other network. Then its URLs count as claimed elsewhere, so a
-// gift that is lost or refused returns by the repeated questions. The other network's centre routes the
-// URLs in its cluster as new ones. Both agents commit their changes to the store before they send the
-// commands to Redis that depend on these changes.
+// reserves the gift with the mark of the other network. Then its URLs count as claimed elsewhere, so
+// those of a gift that is lost or refused are asked about again. The other network's centre routes
+// the URLs in its cluster as new ones. Both agents commit their changes to the store before they send
+// the commands to Redis that depend on these changes.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import { digestOf } from '../digests.ts';
@@ -31,14 +31,15 @@ interface Gift {
   readonly urls: readonly GivenUrl[];
 }
 
-/** An agent keeps at least so many spare hosts, and half of them. */
+/** Spare hosts that an agent keeps at least; it also keeps half. */
 const KEPT_MIN = 1;
 const URLS_MAX = 500;
 const CHARS_MAX = 200_000;
 /** A host is given once, as far as this agent remembers. */
 const HOSTS_REMEMBERED = 10_000;
 const ENTRIES_MAX = 4;
-const LOOK_SHARE = 12;
+/** How often in `leaseMs` an agent looks for gifts, and for a network that is to get one. */
+const LOOKS_PER_LEASE = 12;
 
 export class Gifts {
   readonly #p: GiftsParts;
@@ -47,14 +48,19 @@ export class Gifts {
   #marks = 0;
   /** The network that has been promised a gift. */
   #promised: string | null = null;
-  /** Taken from the store in this turn, and in an earlier one. */
+  /** Taken from the store in this turn, so not committed yet. */
   #taken: Gift | null = null;
+  /** Committed, and not yet sent. */
   #open: Gift | null = null;
-  readonly #hosts = new Set<string>();
+  /** The hosts that this agent has given. */
+  readonly #given = new Set<string>();
   /** There may be gifts for this network. */
   #mayHave = true;
+  /** Gifts that were read from Redis, and are not in the store yet. */
   #arrived: { readonly id: string; readonly urls: readonly GivenUrl[] }[] = [];
+  /** Gifts that the store took in this turn, so not committed yet. */
   #accepted: string[] = [];
+  /** Committed gifts, to be removed from Redis. */
   #stored: string[] = [];
   readonly #counts = { given: 0, received: 0 };
 
@@ -95,7 +101,7 @@ export class Gifts {
   #toGive(): readonly string[] {
     const spare = this.#p.store.spareHosts();
     const many = Math.floor(Math.min(spare.length / 2, spare.length - KEPT_MIN));
-    return many <= 0 ? [] : spare.filter((host) => !this.#hosts.has(host)).slice(-many);
+    return many <= 0 ? [] : spare.filter((host) => !this.#given.has(host)).slice(-many);
   }
 
   #take(network: string): void {
@@ -106,7 +112,7 @@ export class Gifts {
       const some = this.#p.store.give(host, network, URLS_MAX - urls.length);
       for (const { url, referrer = '' } of some) chars += url.length + referrer.length;
       urls.push(...some);
-      if (this.#hosts.size < HOSTS_REMEMBERED) this.#hosts.add(host);
+      if (this.#given.size < HOSTS_REMEMBERED) this.#given.add(host);
     }
     if (urls.length > 0) this.#taken = { network, urls };
   }
@@ -118,10 +124,10 @@ export class Gifts {
     if (this.#p.isLeading() && this.#mayHave) await this.#receive();
     const isFree = this.#promised === null && this.#taken === null && this.#open === null;
     if (isFree) await this.#offer();
-    return leaseMs / LOOK_SHARE;
+    return leaseMs / LOOKS_PER_LEASE;
   }
 
-  /** A gift that fails is not repeated: it returns. */
+  /** A failed gift is not repeated; its URLs are asked about again. */
   async #send({ network, urls }: Gift): Promise<void> {
     this.#open = null;
     await this.#own.release(urls.map(({ url }) => digestOf(url, this.#p.sha256)));
@@ -139,7 +145,7 @@ export class Gifts {
   }
 
   async #offer(): Promise<void> {
-    // A promise ends the rest of the other network.
+    // A promise wakes the other network.
     if (this.#toGive().length === 0) return;
     const { networks, network } = this.#p.settings;
     for (const other of networks) {

@@ -18,8 +18,8 @@ interface RestParts extends NetworkParts {
 /** While the cluster is complete, the marks are read this often, and less often if nothing changes. */
 const POLL_MIN_MS = 500;
 const POLL_MAX_MS = 2000;
-/** Otherwise the own mark is read in this share of `leaseMs`. */
-const CHECK_SHARE = 6;
+/** Otherwise the own mark is read so often in `leaseMs`. */
+const CHECKS_PER_LEASE = 6;
 
 export class Rest {
   readonly #p: RestParts;
@@ -128,7 +128,7 @@ export class Rest {
       await this.#own.mark(mark, this.#next('work'));
       this.#isResting = false;
     }
-    return this.#p.settings.leaseMs / CHECK_SHARE;
+    return this.#p.settings.leaseMs / CHECKS_PER_LEASE;
   }
 
   /** If the mark was known before the cluster completed, it has done all that came with that mark. */

@@ -58,7 +58,7 @@ export class SitemapXml implements Callbacks {
   /** Text or value that is not decoded yet. */
   #raw = '';
   /** Whether the file is not a sitemap, by its root, or is nested too deeply. */
-  isNone = false;
+  isNoSitemap = false;
 
   constructor(add: (url: string) => void) {
     this.#add = add;
@@ -67,7 +67,7 @@ export class SitemapXml implements Callbacks {
   }
 
   write(text: string): void {
-    if (this.isNone) return;
+    if (this.isNoSitemap) return;
     const kept = this.#window.slice(-TEXT_CHARS_MAX);
     this.#windowAt += this.#window.length - kept.length;
     this.#window = kept + text;
@@ -77,7 +77,7 @@ export class SitemapXml implements Callbacks {
   /** @returns the kind of the file; null if it is not a sitemap */
   end(): SitemapKind | null {
     // The text of an unclosed element is dropped: a part of its URL may be missing.
-    return this.isNone ? null : this.#kind;
+    return this.isNoSitemap ? null : this.#kind;
   }
 
   onopentagname(start: number, end: number): void {
@@ -113,7 +113,7 @@ export class SitemapXml implements Callbacks {
   onopentagend(): void {
     const parent = this.#path.at(-1)?.local;
     this.#path.push(this.#tag);
-    if (this.#path.length > DEPTH_MAX) this.isNone = true;
+    if (this.#path.length > DEPTH_MAX) this.isNoSitemap = true;
     const hasUrl = TEXTS.has(`${parent} ${this.#tag.local}`) && this.#isOwn(this.#tag);
     this.#text = hasUrl ? '' : null;
     this.#raw = '';
@@ -133,7 +133,7 @@ export class SitemapXml implements Callbacks {
     const at = this.#path.findLastIndex((element) => element.name === name);
     if (at < 0) return;
     this.#path.length = at;
-    if (this.#text !== null && !this.isNone) this.#add(this.#text);
+    if (this.#text !== null && !this.isNoSitemap) this.#add(this.#text);
     this.#text = null;
   }
 
@@ -164,7 +164,7 @@ export class SitemapXml implements Callbacks {
   #root(name: string, local: string): void {
     this.#kind = KINDS.get(local) ?? null;
     this.#prefix = prefixOf(name);
-    if (this.#kind === null) this.isNone = true;
+    if (this.#kind === null) this.isNoSitemap = true;
   }
 
   #isOwn({ name }: Element): boolean {
@@ -175,7 +175,7 @@ export class SitemapXml implements Callbacks {
   #link(): void {
     const href = this.#attributes.get('href');
     const rel = this.#attributes.get('rel') ?? 'alternate';
-    if (href === undefined || this.isNone) return;
+    if (href === undefined || this.isNoSitemap) return;
     if (rel === 'alternate' || rel === 'next') this.#add(href);
   }
 

@@ -64,7 +64,7 @@ export async function readSitemap(
       bytes += piece.length;
       reader.write(piece.length > room ? piece.subarray(0, room) : piece);
       isPartial = piece.length > room || found.isFull;
-      if (isPartial || reader.isNone) break;
+      if (isPartial || reader.isNoSitemap) break;
     }
   } catch {
     // The compressed data is damaged: the URLs before the damage count.
@@ -121,7 +121,7 @@ class Reader {
   #xml: SitemapXml | null = null;
   #isText = false;
   #line = '';
-  isNone = false;
+  isNoSitemap = false;
 
   constructor(add: (url: string) => void, declared: boolean) {
     this.#add = add;
@@ -134,31 +134,31 @@ class Reader {
   }
 
   #text(text: string): void {
-    if (this.isNone) return;
+    if (this.isNoSitemap) return;
     if (!this.#xml && !this.#isText) {
       const first = text.trimStart()[0];
       if (first === undefined) return;
       if (first === '<') this.#xml = new SitemapXml(this.#add);
       else if (this.#declared) this.#isText = true;
-      else this.isNone = true;
+      else this.isNoSitemap = true;
     }
     if (this.#xml) {
       this.#xml.write(text);
-      this.isNone = this.#xml.isNone;
+      this.isNoSitemap = this.#xml.isNoSitemap;
     } else if (this.#isText) this.#lines(text);
   }
 
   #lines(text: string): void {
     const lines = (this.#line + text).split(/\r\n?|\n/);
     this.#line = lines.pop()!.slice(0, 2 * URL_CHARS_MAX);
-    // Only absolute URLs count: relative ones would make links of any prose.
+    // Only absolute URLs count; else any prose would be links.
     for (const line of lines) if (/^\s*https?:/i.test(line)) this.#add(line);
   }
 
   /** @param isPartial - whether the last line may lack a part of its URL */
   end(isPartial: boolean): SitemapKind | 'text' | null {
     if (this.#decoder) this.#text(this.#decoder.decode());
-    if (this.isNone) return null;
+    if (this.isNoSitemap) return null;
     if (this.#isText && !isPartial) this.#lines('\n');
     return this.#isText ? 'text' : (this.#xml?.end() ?? null);
   }

@@ -15,8 +15,8 @@ const COMMON = {
   event_rows: 'SELECT id, at, kind, detail FROM event_rows',
 } as const;
 
-/** What no extract has: reading a view or a virtual table may take forever. */
-const NO_TABLES = "SELECT count(*) FROM pragma_table_list WHERE type <> 'table'";
+/** Must be 0: reading a view or a virtual table may take forever. */
+const NON_TABLES = "SELECT count(*) FROM pragma_table_list WHERE type <> 'table'";
 
 /** Opens an extract, which another program may have made. */
 export function openExtract(path: string, views: readonly string[]): Readable {
@@ -28,7 +28,7 @@ export function openExtract(path: string, views: readonly string[]): Readable {
       db.close();
       return { ok: false, why };
     }
-    const others = db.prepare<[], number>(NO_TABLES).pluck().get()!;
+    const others = db.prepare<[], number>(NON_TABLES).pluck().get()!;
     if (others > 0) throw new Error('it has a view or a virtual table');
     for (const sql of [...Object.values(COMMON), ...views.map((view) => `SELECT 1 FROM ${view}`)]) {
       db.prepare(sql);
@@ -51,7 +51,7 @@ export function openExtract(path: string, views: readonly string[]): Readable {
 export function writeExtract(from: Connection, views: readonly string[], path: string): void {
   const to = new Database(path);
   try {
-    // A copy that is not complete is not used.
+    // A crash needs no rollback: a partial copy is discarded.
     to.pragma('journal_mode = OFF');
     to.pragma('synchronous = OFF');
     to.exec('BEGIN');
