@@ -1,23 +1,32 @@
 // Host patterns in SQL, for the views and for queries of a file. They match as in
-// agent/url/host-patterns.ts.
+// agent/url/host-patterns.ts: a host, `*.h` for its subdomains, or `*`.
 
-/** SQL: whether the pattern (a host, `*.h`, or `*`) matches the host. */
+/** SQL: whether the pattern matches the host. */
 export const namesHost = (pattern: string, host: string): string =>
   `(${pattern} = ${host} OR ${pattern} = '*' OR (substr(${pattern}, 1, 2) = '*.'
     AND substr(${host}, 1 - length(${pattern})) = substr(${pattern}, 2)))`;
 
-/**
- * SQL: the value of the most specific directive in force for the host; NULL: none. ORDER BY names no
- * column of an outer query, which SQLite before 3.41 does not find in a view.
- */
+/** SQL: the value of the most specific directive in force for the host; NULL: none. */
 export const orderFor = (kind: 'block' | 'delay', host: string): string =>
-  `(SELECT o.value FROM order_rows o
-    WHERE o.kind = '${kind}' AND o.value IS NOT NULL AND ${namesHost('o.host', host)}
-    ORDER BY substr(o.host, 1, 1) = '*', length(o.host) DESC LIMIT 1)`;
+  mostSpecific(`order_rows WHERE kind = '${kind}' AND value IS NOT NULL`, host);
 
-/** SQL: the delay of the config for the host. Only patterns that begin with `*` are compared. */
+/** SQL: the delay of the config for the host. */
 export const configDelayFor = (host: string): string =>
-  `coalesce((SELECT c.value FROM config_delays c WHERE c.host = ${host}),
-    (SELECT c.value FROM config_delays c WHERE c.host >= '*' AND c.host < '+'
-      AND ${namesHost('c.host', host)} ORDER BY length(c.host) DESC LIMIT 1),
+  `coalesce(${mostSpecific('config_delays WHERE true', host)},
     (SELECT value FROM meta WHERE key = 'delay_ms'))`;
+
+/**
+ * There may be thousands of patterns and of hosts: each name above the host is looked up, and only if
+ * there are patterns for subdomains.
+ *
+ * @param patterns - SQL: a table with the columns `host` and `value`, and a condition
+ */
+const mostSpecific = (patterns: string, host: string): string =>
+  `coalesce((SELECT value FROM ${patterns} AND host = ${host}),
+    CASE WHEN EXISTS (SELECT 1 FROM ${patterns} AND host >= '*.' AND host < '*/') THEN (
+      WITH RECURSIVE above(name) AS (
+        SELECT substr(${host}, instr(${host}, '.') + 1) WHERE instr(${host}, '.') > 0
+        UNION ALL
+        SELECT substr(name, instr(name, '.') + 1) FROM above WHERE instr(name, '.') > 0)
+      SELECT value FROM above CROSS JOIN ${patterns} AND host = '*.' || name LIMIT 1) END,
+    (SELECT value FROM ${patterns} AND host = '*'))`;
