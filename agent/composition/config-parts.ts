@@ -100,7 +100,9 @@ export function seedReader(config: Config) {
     if (problem) return { refused: problem.message };
     const url = rules.apply(parsed);
     const { admitted, rule } = scope.verdict(url.host, spelled(url));
-    return admitted ? itemOf(url) : { refused: `out of scope: ${rule}` };
+    return admitted
+      ? itemOf(url)
+      : { refused: `out of scope: ${rule}; change scope and launch again` };
   };
 }
 

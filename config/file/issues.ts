@@ -96,8 +96,20 @@ function unknownKey(path: Path, source: ConfigSource, keys: ReadonlyMap<string, 
       ? `did you mean ${near.map((key) => `"${key}"`).join(' or ')}?`
       : elsewhere !== undefined
         ? `did you mean ${elsewhere}?`
-        : `known here: ${siblings.join(', ')}`;
+        : siblings.length > 0
+          ? `known here: ${siblings.join(', ')}`
+          : exampleAround(path, keys);
   return source.problem('config-unknown-key', path, 'unknown key', remedy);
+}
+
+/** The entries of a map have no keys of their own in `keys`. */
+function exampleAround(path: Path, keys: ReadonlyMap<string, ConfigKey>): string {
+  for (let end = path.length - 1; end > 0; end--) {
+    const around = path.slice(0, end);
+    const example = exampleOf(keys.get(keyPath(around)), around);
+    if (example !== '') return example;
+  }
+  return 'remove it';
 }
 
 function describe(

@@ -52,7 +52,7 @@ export function loadConfig(file: string, options: LoadOptions): LoadedConfig {
   const issues = first.error?.issues ?? [];
   const wrong = pathsOf(issues, raw);
   const problems = problemsOf(issues, raw, source);
-  const parsed = first.success ? first.data : configSchema.parse(without(raw, wrong));
+  const parsed = first.success ? first.data : parsedWithout(raw, wrong);
 
   const seedFiles = parsed.seedFiles.map((name) => path.resolve(path.dirname(absolute), name));
   const inlineSeeds = parsed.seeds.map((seed) => seed.trim());
@@ -175,17 +175,26 @@ function noSeeds(raw: unknown, source: ConfigSource): ConfigProblem {
 
 /**
  * Removes the invalid values, so that their defaults are used. A list with an invalid entry is
- * removed as a whole, because the positions of its other entries would change.
+ * removed as a whole, because the positions of its other entries would change, and an entry of a map
+ * without a key that it needs.
  */
-function without(raw: unknown, wrong: readonly (readonly PropertyKey[])[]): unknown {
+function parsedWithout(raw: unknown, wrong: readonly (readonly PropertyKey[])[]): ParsedConfig {
   const values: unknown = structuredClone(raw);
-  for (const steps of wrong) {
-    const list = steps.findIndex((step) => typeof step === 'number');
-    const keys = list === -1 ? steps : steps.slice(0, list);
-    const parent = valueAt(values, keys.slice(0, -1));
-    if (parent !== null && typeof parent === 'object') Reflect.deleteProperty(parent, keys.at(-1)!);
+  for (let paths = wrong; ; ) {
+    for (const steps of paths) removeAt(values, steps);
+    const parsed = configSchema.safeParse(values);
+    if (parsed.success) return parsed.data;
+    paths = pathsOf(parsed.error.issues, values);
   }
-  return values;
+}
+
+/** Removes the value, or the innermost one around it that exists. */
+function removeAt(values: unknown, steps: readonly PropertyKey[]): void {
+  const list = steps.findIndex((step) => typeof step === 'number');
+  let keys = list === -1 ? steps : steps.slice(0, list);
+  while (keys.length > 1 && valueAt(values, keys) === undefined) keys = keys.slice(0, -1);
+  const parent = valueAt(values, keys.slice(0, -1));
+  if (parent !== null && typeof parent === 'object') Reflect.deleteProperty(parent, keys.at(-1)!);
 }
 
 function split(findings: readonly Finding[], source: ConfigSource) {

@@ -38,7 +38,7 @@ test('--json prints JSON even if no agent runs or the command fails', async (con
   assert.equal(`${error.message}\n`, stderr);
 });
 
-test('seed refuses invalid and out-of-scope URLs even if no agent runs, and names no remedy', async (context) => {
+test('seed refuses invalid and out-of-scope URLs even if no agent runs', async (context) => {
   const scratch = new Scratch();
   context.after(() => scratch.clean());
   const config = await scratch.config(1, { scope: { hosts: ['example.org'] } });
@@ -46,7 +46,7 @@ test('seed refuses invalid and out-of-scope URLs even if no agent runs, and name
   assert.equal(nonsense.code, 1, nonsense.stderr);
   assert.match(
     nonsense.stderr,
-    /^mailto:x@example\.org: refused: .*\n.*elsewhere.*: refused: out of scope/,
+    /^mailto:x@example\.org: refused: .*\n.*elsewhere.*: refused: out of scope: .*; change scope and/,
   );
   assert.doesNotMatch(nonsense.stderr, /add the/);
   const mixed = await run('seed', config, 'http://elsewhere.test/', 'http://example.org/new');

@@ -75,6 +75,9 @@ describe('kademlia', { concurrency: 1 }, () => {
     const counted = new Set(agents.flatMap(({ traffic }) => Object.keys(traffic)));
     for (const name of ['STORE_TASK', 'STORE_BACKUP']) assert.ok(counted.has(name), name);
     for (const type of ['URLS', 'ROWS']) assert.ok(!counted.has(type), type);
+    const unknown = await run('threads', crawl.config, 'a9', '3');
+    assertCode(unknown, 2);
+    assert.match(unknown.stderr, /^no agent a9 in .*, known: a1, .*a4; check the ID$/m);
     process.kill(crawl.scratch.pid('a2')!, 'SIGKILL');
     await crawl.served(10);
     const again = start(['agent', crawl.config, '--id', 'a2']);

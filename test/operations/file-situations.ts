@@ -431,7 +431,7 @@ export const fileSituations: readonly Situation[] = [
     name: 'the hosts of the seeds are private',
     says: [
       'their hosts are private; set http.allowPrivateAddresses to true to crawl them',
-      'private addresses are blocked unless http.allowPrivateAddresses is true when a crawl begins',
+      'a private address (set http.allowPrivateAddresses and launch --fresh)',
     ],
     async play(stage) {
       stage.gate.open();

@@ -213,10 +213,17 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   {
-    says: 'skipped as blocked, for example',
+    says: ', for example on …: …a directive (block … --off)',
     by: [
       'test/integration/slow/operator.test.ts',
       'a blocked pattern is listed until it is withdrawn',
+    ],
+  },
+  {
+    says: 'out of scope: …; change scope and launch again',
+    by: [
+      'test/integration/json-output.test.ts',
+      'seed refuses invalid and out-of-scope URLs even if no agent runs',
     ],
   },
   {

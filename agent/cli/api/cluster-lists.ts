@@ -223,7 +223,7 @@ export class ClusterLists {
     const here = foundAgents(this.#config.agent.dataDir);
     const known = new Set([...members, ...unreachable, ...left, ...here]);
     if (known.has(id)) return;
-    const some = [...known].slice(0, NAMED_MAX).join(', ') || 'none';
+    const some = [...known].sort().slice(0, NAMED_MAX).join(', ') || 'none';
     const detail = `no agent is called ${JSON.stringify(id)}; known: ${some}`;
     throw new HttpProblem(status, 'agent-unknown', detail, `GET ${API}/agents lists the agents`);
   }

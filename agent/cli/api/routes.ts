@@ -255,7 +255,7 @@ const READING: readonly Route[] = [
     body: z.strictObject({
       sql: z
         .string()
-        .regex(/^[^\0]+$/)
+        .regex(/^[^\0]+$/, 'a statement without NUL')
         .max(SQL_LENGTH_MAX),
     }),
     result: z.object({

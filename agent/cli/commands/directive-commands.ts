@@ -158,12 +158,16 @@ async function give(
   if (!loaded.ok) return loaded.code;
   const agents = reachable(loaded.config);
   await startingEnded(loaded.config.agent.dataDir);
+  const what = directiveOf(verb, args);
+  const canExist = async () => typeof what === 'string' || (await mayExist(loaded.config, what));
+  const { overlay } = loaded.config.cluster;
+  // On the ring, each agent knows the others, and refuses the directive itself.
+  if (overlay === 'kademlia' && !(await canExist())) return 2;
   const answer = await giveAll(loaded.config, verb, args);
   if (!answer.ok) {
     const { isRefused = false } = answer;
-    const what = directiveOf(verb, args);
     const isStored = typeof what !== 'string' && what.value === null;
-    if (typeof what !== 'string' && !(await mayExist(loaded.config, what))) return 2;
+    if (overlay === 'ring' && !(await canExist())) return 2;
     // First, because agents of other machines may run that this one does not reach.
     say(...answer.failures.filter((failure) => !isOfEnded(failure)));
     refuseOtherCrawl(loaded.config);

@@ -82,14 +82,13 @@ function elsewhereText(elsewhere: CrawlTotals['elsewhere']): string {
 /** Why URLs in scope were skipped as blocked; '' if there are none. */
 function blockedText(totals: readonly AgentTotals[], { http }: ResolvedConfig): string {
   const blocked = totals.reduce((sum, one) => sum + one.blocked, 0);
-  if (blocked === 0 || http.allowPrivateAddresses) return '';
+  if (blocked === 0) return '';
   const host = totals.find(({ blockedHost }) => blockedHost !== null)?.blockedHost;
-  return (
-    `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked, for example ` +
-    `on ${host}: private addresses are blocked unless http.allowPrivateAddresses is true when a ` +
-    'crawl begins (launch --fresh starts anew), and hosts that the operator blocked until ' +
-    'block --off\n\n'
-  );
+  const isPrivate = http.allowPrivateAddresses
+    ? ''
+    : 'a private address (set http.allowPrivateAddresses and launch --fresh) or ';
+  const what = `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked`;
+  return `${what}, for example on ${host}: ${isPrivate}a directive (block ${host} --off)\n\n`;
 }
 
 /** Counts hosts and pages that the crawl could not get; '' if there are none. */

@@ -19,6 +19,9 @@ interface Line {
   readonly text: string;
 }
 
+/** Each agent has its own: the counts of several agents add up. */
+const owns: ReadonlySet<string> = new Set(['takeover', 'handoff']);
+
 /**
  * @param isShown - whether a line with this text is wanted
  * @returns lines such as `  12 s ago  a1, a3  removed a2 after 5 s without news`, newest last
@@ -32,9 +35,8 @@ export function recentLines(
   for (const { id, event } of all.sort((a, b) => b.event.ageMs - a.event.ageMs)) {
     const text = eventText(id, event);
     const same = lines.find((line) => {
-      return (
-        line.text === text && line.ageMs - event.ageMs <= sameMsMax && !line.agents.includes(id)
-      );
+      const isLate = line.ageMs - event.ageMs > sameMsMax;
+      return line.text === text && !isLate && !line.agents.includes(id) && !owns.has(event.kind);
     });
     if (same) same.agents.push(id);
     else lines.push({ ageMs: event.ageMs, agents: [id], text });

@@ -53,6 +53,19 @@ test('status: counts aborted requests, with the reason', () => {
   );
 });
 
+test('status: takeovers of several agents are listed one by one, since their counts add up', () => {
+  const event = {
+    kind: 'takeover',
+    ageMs: 900,
+    detail: { from: 'a3', hosts: 2, tookMs: 5000 },
+  } as const;
+  const lines = recentLines(['a1', 'a2'].map((id) => ({ id, recent: [event] })));
+  assert.deepEqual(
+    lines.map((line) => line.split(/ {2,}/).at(-2)),
+    ['a1', 'a2'],
+  );
+});
+
 test('status: says why another agent lost its hosts', () => {
   const said = (detail: object) => {
     const from = { from: 'a2', ...detail };

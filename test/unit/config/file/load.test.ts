@@ -318,3 +318,22 @@ politeness: { hosts: { Bücher.example: { hostDelayMs: 5s }, "*.h": { hostDelayM
   const problem = onlyProblem(`${plain}politeness: { hosts: { "h/x": { hostDelayMs: 1 } } }\n`);
   assert.match(problem.message, /host pattern/);
 });
+
+test('load: a wrong entry of politeness.hosts hides no other problem', () => {
+  const entries = [
+    '"a.test": { hostDelayMs: -5 }',
+    '"b.test": {}',
+    '"c.test": null',
+    '"d.test": { hostDelayMs: 1s, crawl: 3 }',
+  ];
+  for (const entry of entries) {
+    const text = `${plain}politeness: { hosts: { ${entry} } }\nscope: { include: 5 }\n`;
+    const loaded = load(text);
+    assert.ok(!loaded.ok, entry);
+    const paths = loaded.problems.map(({ path: key }) => key.slice(0, 16));
+    assert.deepEqual(paths, ['politeness.hosts', 'scope.include'], entry);
+    for (const { message, remedy } of loaded.problems) {
+      assert.ok(message && !remedy.endsWith(': '), `${entry}: ${message}; ${remedy}`);
+    }
+  }
+});
