@@ -181,20 +181,24 @@ function noSeeds(raw: unknown, source: ConfigSource): ConfigProblem {
 function parsedWithout(raw: unknown, wrong: readonly (readonly PropertyKey[])[]): ParsedConfig {
   const values: unknown = structuredClone(raw);
   for (let paths = wrong; ; ) {
-    for (const steps of paths) removeAt(values, steps);
+    const removed = paths.filter((steps) => removeAt(values, steps));
     const parsed = configSchema.safeParse(values);
     if (parsed.success) return parsed.data;
+    // Each repetition removes something.
+    if (removed.length === 0) throw parsed.error;
     paths = pathsOf(parsed.error.issues, values);
   }
 }
 
-/** Removes the value, or the innermost one around it that exists. */
-function removeAt(values: unknown, steps: readonly PropertyKey[]): void {
+/** Removes the value, or the innermost one around it that exists; false if there is none. */
+function removeAt(values: unknown, steps: readonly PropertyKey[]): boolean {
   const list = steps.findIndex((step) => typeof step === 'number');
   let keys = list === -1 ? steps : steps.slice(0, list);
   while (keys.length > 1 && valueAt(values, keys) === undefined) keys = keys.slice(0, -1);
   const parent = valueAt(values, keys.slice(0, -1));
-  if (parent !== null && typeof parent === 'object') Reflect.deleteProperty(parent, keys.at(-1)!);
+  const [last] = keys.slice(-1);
+  if (parent === null || typeof parent !== 'object' || last === undefined) return false;
+  return Object.hasOwn(parent, last) && Reflect.deleteProperty(parent, last);
 }
 
 function split(findings: readonly Finding[], source: ConfigSource) {

@@ -268,6 +268,7 @@ function problemOf(
   if (what === 'extract') {
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
-  const { cause, remedy } = causeAndRemedy([why]);
+  // The lines before it name states that are missing.
+  const { cause, remedy } = causeAndRemedy(why.split('\n').slice(-1));
   return new HttpProblem(400, `${what}-failed`, cause, remedy || 'docs/VIEWS.md has the views');
 }

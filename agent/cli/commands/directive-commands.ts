@@ -161,13 +161,14 @@ async function give(
   const what = directiveOf(verb, args);
   const canExist = async () => typeof what === 'string' || (await mayExist(loaded.config, what));
   const { overlay } = loaded.config.cluster;
-  // On the ring, each agent knows the others, and refuses the directive itself.
-  if (overlay === 'kademlia' && !(await canExist())) return 2;
+  const isStored = typeof what !== 'string' && what.value === null;
+  // On the ring, each agent knows the others, and refuses the directive itself. One that is taken back
+  // may be in force at agents of other machines.
+  if (overlay === 'kademlia' && !isStored && !(await canExist())) return 2;
   const answer = await giveAll(loaded.config, verb, args);
   if (!answer.ok) {
     const { isRefused = false } = answer;
-    const isStored = typeof what !== 'string' && what.value === null;
-    if (overlay === 'ring' && !(await canExist())) return 2;
+    if (!(await canExist())) return 2;
     // First, because agents of other machines may run that this one does not reach.
     say(...answer.failures.filter((failure) => !isOfEnded(failure)));
     refuseOtherCrawl(loaded.config);

@@ -84,11 +84,11 @@ function blockedText(totals: readonly AgentTotals[], { http }: ResolvedConfig): 
   const blocked = totals.reduce((sum, one) => sum + one.blocked, 0);
   if (blocked === 0) return '';
   const host = totals.find(({ blockedHost }) => blockedHost !== null)?.blockedHost;
-  const isPrivate = http.allowPrivateAddresses
+  const privateText = http.allowPrivateAddresses
     ? ''
     : 'a private address (set http.allowPrivateAddresses and launch --fresh) or ';
   const what = `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked`;
-  return `${what}, for example on ${host}: ${isPrivate}a directive (block ${host} --off)\n\n`;
+  return `${what}, for example on ${host}: ${privateText}a directive (block ${host} --off)\n\n`;
 }
 
 /** Counts hosts and pages that the crawl could not get; '' if there are none. */

@@ -10,9 +10,9 @@ export const namesHost = (pattern: string, host: string): string =>
 export const orderFor = (kind: 'block' | 'delay', host: string): string =>
   mostSpecific(`order_rows WHERE kind = '${kind}' AND value IS NOT NULL`, host);
 
-/** SQL: the delay of the config for the host. */
-export const configDelayFor = (host: string): string =>
-  `coalesce(${mostSpecific('config_delays WHERE true', host)},
+/** SQL: the delay of the host by directives, else by the config. */
+export const ownDelayFor = (host: string): string =>
+  `coalesce(${orderFor('delay', host)}, ${mostSpecific('config_delays WHERE true', host)},
     (SELECT value FROM meta WHERE key = 'delay_ms'))`;
 
 /**

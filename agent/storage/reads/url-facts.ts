@@ -6,7 +6,7 @@
 import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../../url/redirect-reasons.ts';
 import { identityOf, splitIdentity, urlKey } from '../../url/url-key.ts';
-import { configDelayFor, orderFor } from '../encoding/host-pattern-sql.ts';
+import { orderFor, ownDelayFor } from '../encoding/host-pattern-sql.ts';
 import { internedText } from '../encoding/interned-strings.ts';
 import { longUrl } from '../encoding/page-columns.ts';
 import { idsOfHost, referrerOf } from '../encoding/url-ids.ts';
@@ -101,7 +101,7 @@ export function storedFacts(read: ReadRow, identity: Identity): StoredFacts {
 const BLOCK = `SELECT ${orderFor('block', 'h.host')} AS value FROM (SELECT ? AS host) h`;
 
 const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_at,
-  max(delay_ms, coalesce(${orderFor('delay', 'h.host')}, ${configDelayFor('h.host')}, 0)) AS delay_ms
+  max(delay_ms, coalesce(${ownDelayFor('h.host')}, 0)) AS delay_ms
   FROM host_rows h WHERE host = ?`;
 
 /** Scans the URLs of the host; it is fast enough for an interactive command. */

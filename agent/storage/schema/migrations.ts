@@ -9,7 +9,7 @@
 // of the database and never change; done = 0 means not settled. `key` is the identity without its
 // host (agent/url/url-key.ts).
 
-import { configDelayFor, orderFor } from '../encoding/host-pattern-sql.ts';
+import { orderFor, ownDelayFor } from '../encoding/host-pattern-sql.ts';
 import { ASKING } from '../encoding/network-places.ts';
 import { hostOfId } from '../encoding/url-ids.ts';
 import { SHUT_URLS } from '../rows/shut-urls.ts';
@@ -388,11 +388,7 @@ UPDATE host_rows SET delay_ms = min(delay_ms, coalesce(
   (SELECT max(r.crawl_delay_ms) FROM robots r WHERE r.host = host_rows.number), 0)) WHERE owned;
 
 DROP VIEW hosts;
-${hostsView(
-  `max(h.delay_ms, coalesce(${orderFor('delay', 'h.host')}, ${configDelayFor('h.host')}))`,
-  TRAP,
-  'max(h.not_before, h.retry_at)',
-)}`;
+${hostsView(`max(h.delay_ms, ${ownDelayFor('h.host')})`, TRAP, 'max(h.not_before, h.retry_at)')}`;
 
 export const MIGRATIONS: readonly string[] = [
   FIRST,

@@ -3,6 +3,7 @@
 // of back-off take milliseconds. A loop that spins or sleeps past due work is detected.
 
 import assert from 'node:assert/strict';
+import type { SharedHosts } from '../../../agent/core/crawl/networks-port.ts';
 import type { Right } from '../../../agent/core/hand-off/fetch-right.ts';
 import { Effects, type PageRequest } from '../../../agent/core/protocol/effects.ts';
 import { EventLog } from '../../../agent/core/protocol/event-log.ts';
@@ -58,6 +59,7 @@ export interface Options {
   readonly scope?: UrlScope;
   /** How the robots.txt of other hosts is looked up; not at all by default. */
   readonly asks?: AskOthers;
+  readonly networks?: SharedHosts;
   readonly db?: ReturnType<typeof openInMemory>;
   readonly now?: number;
 }
@@ -135,6 +137,7 @@ export class OneAgent {
       directives: this.orders,
       scope: options.scope ?? { covers: () => true, admits: () => true },
       ...(options.asks && { asks: options.asks }),
+      ...(options.networks && { networks: options.networks }),
       threads: options.threads ?? 4,
       delays: { crawlDelayMaxMs: 30_000, responseTimeFactor: 0, ...options.delays },
       chance: options.chance ?? (() => 0),

@@ -2,12 +2,13 @@
 // file behind.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { QueryRuns } from '../../../../agent/cli/api/query-runs.ts';
+import { routeOf } from '../../../../agent/cli/api/routes.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
 
@@ -130,3 +131,28 @@ for (const what of ['query', 'extract'] as const) {
     assert.deepEqual(copiesIn(copies), []);
   });
 }
+
+test('rejected SQL is a problem with the cause and remedy of the command, whatever its text', async (t) => {
+  const { runs, directory } = withState(t);
+  const file = join(directory, 'crawl.json');
+  const config = JSON.parse(readFileSync(file, 'utf8')) as object;
+  // The command says first that a2 has no state.
+  writeFileSync(file, JSON.stringify({ ...config, cluster: { agents: 2 } }));
+  const causes: [sql: string, detail: RegExp, remedy: RegExp][] = [
+    ['SELECT x FROM links', /^the query is not valid: no such column: x$/, /^links has agent, /],
+    ['SELECT "disk is full" FROM links', /column: "disk is full"/, /^write text in single quotes/],
+  ];
+  for (const [sql, detail, remedy] of causes) {
+    await assert.rejects(runs.query(sql, new AbortController().signal), (error) => {
+      assert.ok(error instanceof HttpProblem, String(error));
+      assert.deepEqual([error.document.code, error.document.status], ['query-failed', 400]);
+      assert.match(error.document.detail ?? '', detail);
+      assert.match(error.document.remedy, remedy);
+      return true;
+    });
+  }
+  const found = routeOf('POST', '/api/v1/query');
+  assert.ok(found && 'route' in found);
+  assert.equal(found.route.body?.safeParse({ sql: 'SELECT 1' }).success, true);
+  assert.equal(found.route.body?.safeParse({ sql: 'SELECT "\0"' }).success, false);
+});

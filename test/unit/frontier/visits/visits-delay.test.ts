@@ -68,6 +68,25 @@ test('delay: Crawl-delay applies from the request for robots.txt on', () => {
   );
 });
 
+test('delay: other networks learn the Crawl-delay, also after the request for robots.txt', () => {
+  const [asked, ended]: number[][] = [[], []];
+  const networks = {
+    mayVisit: (_: string, delayMs: number) => asked!.push(delayMs) > 0,
+    requestEnded: (_: string, _endedAt: number, delayMs: number) => void ended!.push(delayMs),
+  };
+  const web = robotsAnd('User-agent: *\nCrawl-delay: 5');
+  const agent = new OneAgent({ robots: true, web, networks });
+  agent.find(page(1));
+  agent.run();
+  assert.deepEqual(
+    [asked, ended],
+    [
+      [1000, 5000],
+      [5000, 5000],
+    ],
+  );
+});
+
 test('delay: Crawl-delay is limited to the cap', () => {
   const web = robotsAnd('User-agent: *\nCrawl-delay: 3600');
   const agent = new OneAgent({ robots: true, web });
