@@ -6,11 +6,12 @@ import { describe, it } from 'node:test';
 import type { AgentId } from '../../agent/core/protocol/messages.ts';
 import { cluster, endCodes, sentOf } from './case-kit.ts';
 import { type Cluster, SUSPECT_MS } from './cluster.ts';
-import { give } from './orders-stage.ts';
+import { block, give } from './orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3', 'a4', 'a5'];
 /** The first seed, and an agent that has its host. */
 const SEED_HOST = 'h0.test';
+const UNBLOCK = { ...block('h1.test'), value: null };
 
 function five(): Cluster {
   return cluster(IDS, { quorum: 'majority' }, 20, 10);
@@ -94,8 +95,9 @@ describe('agents that were away at the end, under majority', () => {
     const others = endWithout(c, ['a5'], 60);
     c.start('a1', others);
     const a1 = c.agents.get('a1')!;
-    const unblock = { kind: 'block', host: 'h1.test', value: null } as const;
-    a1.inputs.push(() => a1.core.operator.give(unblock, c.instant('a1'), () => {}));
+    for (const what of [block('h1.test'), UNBLOCK]) {
+      a1.inputs.push(() => a1.core.operator.give(what, c.instant('a1'), () => {}));
+    }
     c.run(20 * SUSPECT_MS);
     assert.equal(isOver(c, ['a1']), false);
   });
@@ -109,7 +111,9 @@ describe('agents that were away at the end, under majority', () => {
     const isComplete = () => c.snapshot(first!).lifecycle === 'complete';
     c.runUntil('it has found the crawl complete', isComplete);
     assert.equal(c.snapshot(late).lifecycle, 'crawling');
-    give(c, late, { kind: 'block', host: 'h1.test', value: null });
+    for (const what of [block('h1.test'), UNBLOCK]) {
+      assert.equal(give(c, late, what)[0]?.ok, true);
+    }
     c.run(20 * SUSPECT_MS);
     assert.deepEqual([isOver(c, [first!]), isOver(c, [late])], [false, false]);
   });

@@ -51,6 +51,19 @@ describe('directives in a cluster', () => {
     assert.deepEqual(c.impolite(), []);
   });
 
+  it('orders: nothing is stored if a directive is taken back that is not in force', () => {
+    const c = crawling(['a1', 'a2']);
+    const nothing = 'no such directive is in force; there is nothing to end';
+    for (const what of [RESUME, { ...block('x.test'), value: null }]) {
+      const why = what === RESUME ? 'the crawl is not paused; there is nothing to end' : nothing;
+      assert.deepEqual(give(c, 'a1', what), [{ ok: false, why }]);
+    }
+    assert.ok(hasOrders(c, 'a1', 0));
+    give(c, 'a1', PAUSE);
+    assert.equal(give(c, 'a1', RESUME)[0]?.ok, true);
+    assert.equal(give(c, 'a1', RESUME)[0]?.ok, false);
+  });
+
   it('orders: a paused crawl that has no more work does not end', () => {
     const c = cluster(['a1', 'a2'], {}, 1, 1);
     c.start('a1');

@@ -8,7 +8,7 @@ import type { AgentEntry } from '../../../config/config.ts';
 import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
 import { parseHostPattern } from '../../../config/values/host.ts';
 import { parseDuration } from '../../../config/values/quantity.ts';
-import { isOfAgents } from '../../core/protocol/directives.ts';
+import { isOfAgents, nothingToEnd } from '../../core/protocol/directives.ts';
 import type { ControlVerb, Directive } from '../../core/protocol/messages.ts';
 import { DELAY_MS_MAX } from '../../messaging/checks/limits.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
@@ -170,7 +170,9 @@ async function give(
     const { isRefused = false } = answer;
     if (!(await canExist())) return 2;
     // First, because agents of other machines may run that this one does not reach.
-    say(...answer.failures.filter((failure) => !isOfEnded(failure)));
+    const nothing = isStored ? nothingToEnd(what) : null;
+    const isTold = (failure: string) => nothing === null || !failure.endsWith(nothing);
+    say(...answer.failures.filter((failure) => !isOfEnded(failure) && isTold(failure)));
     refuseOtherCrawl(loaded.config);
     if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
       const again = launchCommand(loaded.config, ' --refresh');
@@ -178,8 +180,8 @@ async function give(
       return 1;
     }
     say(...answer.failures.filter(isOfEnded));
-    if (isStored) return giveStored(loaded.config, what, flags);
     caller().heard.isRefused = isRefused;
+    if (isStored) return giveStored(loaded.config, what, flags);
     const why = isRefused ? '' : `; start the crawl with ${launchCommand(loaded.config)}`;
     say(`no agent accepted the directive${why}`);
     return 1;

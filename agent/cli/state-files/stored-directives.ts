@@ -12,6 +12,7 @@ import {
   isInForce,
   isLater,
   isOfAgents,
+  nothingToEnd,
   registerOf,
 } from '../../core/protocol/directives.ts';
 import type { Directive } from '../../core/protocol/messages.ts';
@@ -179,9 +180,10 @@ export function takeBack(config: Config, target: Target): TakenBack {
   // An unreadable file may hold a later directive than all others.
   if (problems.length > 0) return refused(4, problems.join('\n'));
   if (!isAmong(stored, target)) {
-    const isPause = target.kind === 'pause';
-    const why = isPause ? 'the crawl is not paused' : 'no such directive is in force';
-    return refused(1, [`${why}; there is nothing to end`, ...directivesInForce(config)].join('\n'));
+    const known = latestOf([...states.values()].flat());
+    const by = stillBlocking(known, { ...target, value: null, n: 0, by: '' });
+    const still = by === undefined ? [] : [`${target.host} is blocked by ${by}: undo that block`];
+    return refused(1, [nothingToEnd(target), ...still, ...directivesInForce(config)].join('\n'));
   }
   // Prevents launches from starting agents, whose directories would be in use.
   const lock = lockLaunch(config);

@@ -20,6 +20,7 @@ import {
   type Directives,
   isOfAgents,
   isOfHosts,
+  nothingToEnd,
 } from '../protocol/directives.ts';
 import type { Effects } from '../protocol/effects.ts';
 import type { EventLog } from '../protocol/event-log.ts';
@@ -114,15 +115,17 @@ export class Operator {
     this.#receipt(directive, tell);
   }
 
-  /** Why a directive for an agent is not accepted; null: it is. */
+  /** Why a directive is not accepted; null: it is. */
   #objectionTo({ kind, host, value }: Pick<Directive, 'kind' | 'host' | 'value'>): string | null {
-    const { settings, view, whereabouts } = this.#p;
-    if (!isOfAgents({ kind }) || host === '*') return null;
+    const { settings, view, whereabouts, directives } = this.#p;
+    const isNothing = value === null && !directives.holds({ kind, host });
+    const nothing = isNothing ? nothingToEnd({ kind }) : null;
+    if (!isOfAgents({ kind }) || host === '*') return nothing;
     const isListed = view.has(host) || settings.configured.some(({ id }) => id === host);
     const mayExist = isListed || host === view.me || whereabouts.isPartial;
     if (!mayExist) return `no agent has the identifier ${host}; "status" shows the agents`;
     // A partial view has agents that take hosts, if there are any (docs/OVERLAY.md).
-    if (kind !== 'drain' || value === null || this.#hasOwnersWithout(host)) return null;
+    if (kind !== 'drain' || value === null || this.#hasOwnersWithout(host)) return nothing;
     return `${host} is the last agent that takes hosts; undrain or start another one first`;
   }
 

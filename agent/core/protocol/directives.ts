@@ -119,6 +119,11 @@ export class Directives {
     return this.#value('drain', id) !== null;
   }
 
+  /** Whether there is something to take back. */
+  holds(target: Pick<Directive, 'kind' | 'host'>): boolean {
+    return this.#value(target.kind, target.host) !== null;
+  }
+
   /** The wider directive that applies to the hosts of a revoked one; undefined: none. */
   above({ kind, host }: Pick<Directive, 'kind' | 'host'>): Directive | undefined {
     if (kind !== 'block' && kind !== 'delay') return undefined;
@@ -259,6 +264,12 @@ function reachOf({ kind, value, n }: Directive): number {
 /** A refresh starts a round and cannot be revoked, so it is never in force. */
 export function isInForce({ kind, value }: Directive): boolean {
   return value !== null && kind !== 'refresh';
+}
+
+/** Why a directive is not taken back. */
+export function nothingToEnd({ kind }: Pick<Directive, 'kind'>): string {
+  const why = kind === 'pause' ? 'the crawl is not paused' : 'no such directive is in force';
+  return `${why}; there is nothing to end`;
 }
 
 /** Whether the directive names hosts. */

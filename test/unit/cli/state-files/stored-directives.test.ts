@@ -149,6 +149,15 @@ test('reports that another pattern still blocks the host', () => {
   assert.equal(takeBack(config, words(all)).stillBlockedBy, undefined);
 });
 
+test('names the pattern that blocks a host which has no block of its own', () => {
+  const { failure } = takeBack(crawlWith(all), words({ ...all, host: 'x.test' }));
+  assert.equal(failure?.code, 1);
+  assert.match(
+    failure.message,
+    /nothing to end\nx\.test is blocked by \*: undo that block\nin force/,
+  );
+});
+
 test('stored directives: capacities in force replace those of the config, and drained agents have none', () => {
   const of = (kind: Directive['kind'], host: string, value: number | null, n: number) =>
     ({ kind, host, value, n, by: 'a1' }) as const;
