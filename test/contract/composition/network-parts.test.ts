@@ -86,9 +86,16 @@ async function told(config: Config): Promise<unknown> {
 async function leading(t: TestContext, config: Config): Promise<void> {
   const pools = await poolsOf(config);
   const lead = () => pools.lead('a1.1', config.dedup.leaseMs);
-  await lead();
-  const renewal = setInterval(() => void lead(), 300);
-  t.after(() => clearInterval(renewal));
+  let last: Promise<unknown> = lead();
+  await last;
+  const renewal = setInterval(() => {
+    last = last.then(lead);
+  }, 300);
+  t.after(async () => {
+    clearInterval(renewal);
+    // The connection is closed afterwards.
+    await last;
+  });
 }
 
 describe('a start of a network', { skip: withoutRedis }, () => {
