@@ -36,6 +36,8 @@ const stillPeriods = 5;
 const requestMs = 12;
 /** In virtual time, from the release of the first page. */
 const crawlMsMax = 600_000;
+/** Between lines about the progress of a crawl, in virtual time. */
+const tellEveryMs = 5000;
 /** Agents through which all others find the cluster. */
 const contactCount = 3;
 /** A crawl of some pages needs no more; the default is a mebibyte for each agent. */
@@ -226,7 +228,12 @@ function crawl(
   progress(`${victims.length} of ${cluster.agents.size} agents crash at ${done} pages`);
   const requests = mean(lookups.map((one) => one.requests)).toFixed(2);
   progress(`${sent} messages a page; ${lookups.length} look-ups of ${requests} requests`);
-  cluster.runToEnd(crawlMsMax);
+  const tell = teller(cluster, pagesDone);
+  const isOver = () => {
+    tell();
+    return cluster.living().length === 0;
+  };
+  cluster.runUntil('all ended', isOver, crawlMsMax);
   const fetched = fetchedPages(cluster.log);
   const lastAt = Math.max(...cluster.log.map(({ end }) => end));
   const perPage = [...counts].map(([type, messages]) => [type, messages / done] as const);
@@ -241,6 +248,18 @@ function crawl(
       recoveryMs: lastAt - crashAt,
       completionMs: cluster.now - lastAt,
     },
+  };
+}
+
+/** Prints the progress of a crawl, which may take an hour. */
+function teller(cluster: WatchedCluster, pagesDone: () => number): () => void {
+  const from = cluster.now;
+  let next = from;
+  return () => {
+    if (cluster.now < next) return;
+    next += tellEveryMs;
+    const second = ((cluster.now - from) / 1000).toFixed(0);
+    progress(`second ${second}: ${pagesDone()} pages, ${cluster.living().length} agents`);
   };
 }
 
