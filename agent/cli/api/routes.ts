@@ -366,14 +366,17 @@ function acceptedSeeds(answer: unknown): unknown {
   const said = Object.entries(answer as z.output<typeof seedResults>);
   const refused = said.flatMap(([url, one]) => ('refused' in one ? { url, why: one.refused } : []));
   if (refused.length < said.length) return answer;
-  const { remedy } = causeAndRemedy(refused.map(({ why }) => why));
-  const texts = refused.slice(0, REASONS_MAX).map(({ url, why }) => {
-    return `${JSON.stringify(url.slice(0, 200))}: ${causeAndRemedy([why]).cause}`;
+  const parts = refused.map(({ url, why }) => ({ url, ...causeAndRemedy([why]) }));
+  const remedies = new Set(parts.map(({ remedy }) => remedy));
+  const [shared = ''] = remedies.size === 1 ? remedies : [];
+  const texts = parts.slice(0, REASONS_MAX).map(({ url, cause, remedy }) => {
+    const own = remedy !== shared ? ` (${remedy})` : '';
+    return `${JSON.stringify(url.slice(0, 200))}: ${cause}${own}`;
   });
   const others = refused.length - texts.length;
   const detail = [...texts, ...(others > 0 ? [`and ${others} others`] : [])].join('; ');
   const help = `GET ${API}/explain?url=URL names the rule`;
-  throw new HttpProblem(400, 'seeds-refused', detail, remedy || help);
+  throw new HttpProblem(400, 'seeds-refused', detail, shared || help);
 }
 
 export const ROUTES: readonly Route[] = [...READING, ...SHARING, ...STEERING];

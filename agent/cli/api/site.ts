@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { hasLostSockets } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
@@ -270,31 +270,46 @@ function checked<T>(schema: z.ZodType<T>, value: unknown, what: 'query' | 'body'
   if (parsed.success) return parsed.data;
   const remedy = `GET ${API}/openapi.json describes every request`;
   const whys = parsed.error.issues.map((issue) => {
-    const at = issue.path.join('.') || `the ${what}`;
-    if (issue.code === 'unrecognized_keys') return `${at}: ${unknownText(issue.keys, schema)}`;
-    return `${at}: ${givenText(value, issue.path)}; expected ${expectedText(issue)}`;
+    const { path, text } = givenAt(value, issue.path);
+    const at = path || `the ${what}`;
+    if (issue.code === 'unrecognized_keys') {
+      return `${at}: ${unknownText(issue.keys, schema, value)}`;
+    }
+    return `${at}: ${text}; expected ${expectedText(issue)}`;
   });
   throw new HttpProblem(400, `${what}-invalid`, whys.join('; '), remedy);
 }
 
-/** The keys of the whole are known, unless it is one of several schemas. */
-function unknownText(keys: readonly string[], schema: z.ZodType): string {
-  const known = 'shape' in schema ? Object.keys(schema.shape as object) : null;
+function unknownText(keys: readonly string[], schema: z.ZodType, value: unknown): string {
+  const one = schema instanceof z.ZodDiscriminatedUnion ? chosenOption(schema, value) : schema;
+  const known = one instanceof z.ZodObject ? Object.keys(one.shape) : null;
   const names = keys.map((key) => JSON.stringify(key)).join(', ');
   return `unknown ${names}${known ? `; known: ${known.join(', ') || 'none'}` : ''}`;
+}
+
+/** The schema of a union that the value names, as all of its other keys are unknown to it. */
+function chosenOption({ options, def }: z.ZodDiscriminatedUnion, value: unknown): unknown {
+  const name = (value as Readonly<Record<string, unknown>>)[def.discriminator];
+  return options.find((option) => {
+    const { shape } = option as z.ZodObject;
+    return (shape[def.discriminator] as z.ZodType).safeParse(name).success;
+  });
 }
 
 /** Characters of a value that a problem shows. */
 const SHOWN_MAX = 100;
 
-/** What the request has there. A text that a schema divides is shown as a whole. */
-function givenText(value: unknown, path: readonly PropertyKey[]): string {
+/** What the request has there. A text that a schema divides is shown, and named, as a whole. */
+function givenAt(value: unknown, path: readonly PropertyKey[]) {
   let given = value;
+  const steps: PropertyKey[] = [];
   for (const step of path) {
     if (typeof given !== 'object' || given === null) break;
     given = (given as Readonly<Record<PropertyKey, unknown>>)[step];
+    steps.push(step);
   }
-  return given === undefined ? 'missing' : cut(JSON.stringify(given), SHOWN_MAX);
+  const text = given === undefined ? 'missing' : cut(JSON.stringify(given), SHOWN_MAX);
+  return { path: steps.join('.'), text };
 }
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {

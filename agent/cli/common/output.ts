@@ -192,6 +192,7 @@ export function durationText(ms: number): string {
 
 /** Delays below a minute with all their digits. */
 export function delayText(ms: number): string {
+  if (ms < 1000) return `${ms} ms`;
   return ms < 60_000 ? `${ms / 1000} s` : durationText(ms);
 }
 

@@ -117,8 +117,14 @@ export function heldIn(path: string): Held | null {
 /** Whether the agent has handed over hosts since `then`. */
 export function hasGivenHosts(file: StateFile, then: Held | undefined): boolean {
   if (!then) return false;
-  const now = { ...file.first(HELD_HOSTS, then.last), last: then.last };
-  return JSON.stringify(now) !== JSON.stringify(then);
+  try {
+    const now = { ...file.first(HELD_HOSTS, then.last), last: then.last };
+    return JSON.stringify(now) !== JSON.stringify(then);
+  } catch (error) {
+    // A later read of the file reports the damage.
+    if (isDamage(error)) return false;
+    throw error;
+  }
 }
 
 function openAll(

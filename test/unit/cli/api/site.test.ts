@@ -11,10 +11,18 @@ import { Site } from '../../../../agent/cli/api/site.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { Tokens } from '../../../../agent/cli/http/tokens.ts';
+import { viewColumns } from '../../../../agent/cli/state-files/query-views.ts';
 
 /** More than the buffers of a connection hold. */
 const BYTES = 64 * 1024 ** 2;
 const PART = Buffer.alloc(64 * 1024);
+
+/** Of seeds. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  x: 'not a URL; write it whole',
+  y: 'not a URL; write it whole',
+  z: 'out of scope; extend include',
+};
 
 function* parts() {
   for (let bytes = 0; bytes < BYTES; bytes += PART.length) yield PART;
@@ -28,6 +36,9 @@ async function served(t: TestContext): Promise<Server> {
       extract: async () => Readable.from(parts()),
     },
     lists: { eventSources: async () => [] },
+    run: async ({ args }: { readonly args: readonly string[] }) => {
+      return Object.fromEntries(args.map((url) => [url, { refused: REFUSALS[url] }]));
+    },
   } as unknown as Services;
   const site = new Site({
     ...{ services, tokens: Tokens.none, assets: new Map(), version: '1', unreadMsMax: 500 },
@@ -120,6 +131,7 @@ test('a request with an invalid value is refused with the field, the value and w
     '/circle?at=-1': 'at: "-1"; expected at least 0',
     '/hosts?limit=1001': 'limit: "1001"; expected at most 1000',
     '/hosts?scope=all': 'scope: "all"; expected one of "cluster"|"machine"',
+    '/agents/a1/state?views=x': `views: "x"; expected one of "${Object.keys(viewColumns).join('"|"')}"`,
     '/pages': 'host: missing; expected a text',
     '/agents/a1/moves?capacity=x': 'capacity: "x"; expected "default" or a number',
     [`/hosts?search=${'x'.repeat(301)}`]: `search: "${'x'.repeat(98)}…; expected at most 300 characters`,
@@ -137,8 +149,9 @@ test('a request with an invalid value is refused with the field, the value and w
     [{ kind: 'drain' }, 'agent: missing; expected a text'],
     [
       { kind: 'drain', agent: '', x: 1 },
-      'agent: ""; expected at least 1 character; the body: unknown "x"',
+      'agent: ""; expected at least 1 character; the body: unknown "x"; known: kind, agent',
     ],
+    [{ kind: 'resume', x: 1 }, 'the body: unknown "x"; known: kind'],
     [{ kind: 'capacity', agent: 'a1', value: 0 }, 'value: 0; expected more than 0'],
     [{ kind: 'threads', agent: 'a1' }, 'value: missing; expected a number or "default"'],
   ] as const) {
@@ -147,6 +160,17 @@ test('a request with an invalid value is refused with the field, the value and w
   }
   const { detail } = await refused(port, '/seeds', { urls: [] });
   assert.equal(detail, 'urls: []; expected at least 1 entry');
+});
+
+test('refused seeds share a remedy, or each has its own', async (t) => {
+  const { port } = (await served(t)).address() as AddressInfo;
+  const same = await refused(port, '/seeds', { urls: ['x', 'y'] });
+  assert.equal(same.code, 'seeds-refused');
+  assert.equal(same.detail, '"x": not a URL; "y": not a URL');
+  assert.equal(same.remedy, 'write it whole');
+  const { detail, remedy } = await refused(port, '/seeds', { urls: ['x', 'z'] });
+  assert.equal(detail, '"x": not a URL (write it whole); "z": out of scope (extend include)');
+  assert.equal(remedy, 'GET /api/v1/explain?url=URL names the rule');
 });
 
 type Refused = { readonly code: string; readonly detail: string; readonly remedy: string };
