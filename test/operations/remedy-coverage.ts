@@ -50,6 +50,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/cli/query/query-errors.test.ts', 'query: rejected SQL gets a remedy'] as const,
   })),
   {
+    says: 'no directive blocks it now, so the next launch queues it again',
+    by: ['test/integration/slow/operator.test.ts', 'launch names a directive that completed'],
+  },
+  {
     says: 'look at that Redis and the way to it',
     by: [
       'test/unit/cli/top/problems.test.ts',

@@ -97,6 +97,8 @@ test('an unblock after the end survives the crash of the only agent that has it'
   // Without a majority, a4 tells another of the unblock, and both wait.
   const a4 = begin('agent', late, '--id', 'a4');
   await until('a4 waits', () => /has no majority: 1 of 5/.test(a4.stderr()));
+  // It has not met an agent that has the block.
+  assert.match((await run('block', late, hostname)).stdout, /a4: applied/);
   assert.match((await run('block', late, hostname, '--off')).stdout, /a4: applied/);
   const one = begin('agent', config, '--id', id);
   const told = async () =>

@@ -280,7 +280,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.equal(other.code, 1, other.stderr);
     assert.match(
       other.stderr,
-      /no such directive is in force; there is nothing to end\nin force: block[^\n]*\nin force: delay/,
+      /no such directive is in force; there is nothing to end\ny\.test is blocked by \*: .*\nin force: block.*\nin force: delay/,
     );
 
     const { code, stdout, stderr } = await run('block', config, '*', '--off');
