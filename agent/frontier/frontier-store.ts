@@ -122,6 +122,8 @@ export interface FrontierStore {
   /** The first `max` hosts with queued URLs whose number is at least `number`, ascending. */
   queuedFrom(number: number, max: number): QueuedHost[];
   saveHost(record: HostRecord, ip: string | null): void;
+  /** What the host demands in milliseconds, 0 if unknown. */
+  delayOf(host: Host): number;
   /** Number of the host's URLs that are done or failed. */
   pagesDone(hostNumber: number): number;
   /**

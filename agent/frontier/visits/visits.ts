@@ -442,11 +442,11 @@ export class Visits implements VisitsPort {
     const visit = this.#visits.get(request.host);
     const { permits, pages } = this.#p.budgets ?? FREE;
     permits?.ended(request, endedAt, now);
-    const { networks, directives } = this.#p;
+    const { networks, directives, store } = this.#p;
     const ownMs = directives.delayOf(request.host);
     this.#order.threads.ended(request.id);
     if (!this.#open.delete(request.id) || visit?.open?.id !== request.id) {
-      networks?.requestEnded(request.host, endedAt, ownMs);
+      networks?.requestEnded(request.host, endedAt, Math.max(ownMs, store.delayOf(request.host)));
       pages?.ended(request.id, false);
       return { page: null };
     }
@@ -467,7 +467,7 @@ export class Visits implements VisitsPort {
       ...{ ownMs, durationMs: outcome.durationMs },
       ...{ crawlDelayMs: visit.gate.crawlDelayMs, slowDown: slowDownOf(record.stale) },
     });
-    this.#p.store.saveHost(record, outcome.ip);
+    store.saveHost(record, outcome.ip);
     const delayMs = Math.max(ownMs, record.delayMs);
     this.#p.right.delay(request.host, endedAt, delayMs);
     networks?.requestEnded(request.host, endedAt, delayMs);

@@ -68,14 +68,19 @@ test('delay: Crawl-delay applies from the request for robots.txt on', () => {
   );
 });
 
-test('delay: other networks learn the Crawl-delay, also after the request for robots.txt', () => {
-  const [asked, ended]: number[][] = [[], []];
+/** An agent whose robots.txt demands a delay of 5 s, and the delays that its networks heard of. */
+function ofNetworks() {
+  const [asked, ended]: [number[], number[]] = [[], []];
   const networks = {
-    mayVisit: (_: string, delayMs: number) => asked!.push(delayMs) > 0,
-    requestEnded: (_: string, _endedAt: number, delayMs: number) => void ended!.push(delayMs),
+    mayVisit: (_: string, delayMs: number) => asked.push(delayMs) > 0,
+    requestEnded: (_: string, _endedAt: number, delayMs: number) => void ended.push(delayMs),
   };
   const web = robotsAnd('User-agent: *\nCrawl-delay: 5');
-  const agent = new OneAgent({ robots: true, web, networks });
+  return { agent: new OneAgent({ robots: true, web, networks }), asked, ended };
+}
+
+test('delay: other networks learn the Crawl-delay, also after the request for robots.txt', () => {
+  const { agent, asked, ended } = ofNetworks();
   agent.find(page(1));
   agent.run();
   assert.deepEqual(
@@ -85,6 +90,16 @@ test('delay: other networks learn the Crawl-delay, also after the request for ro
       [5000, 5000],
     ],
   );
+});
+
+test('delay: other networks learn the Crawl-delay of a host that was given up during a request', () => {
+  const { agent, ended } = ofNetworks();
+  agent.find(page(1));
+  agent.run(5015);
+  assert.ok(agent.visits.isOpen('a.test'));
+  agent.visits.dropped('a.test', agent.instant());
+  agent.run();
+  assert.deepEqual(ended, [5000, 5000]);
 });
 
 test('delay: Crawl-delay is limited to the cap', () => {
