@@ -246,18 +246,22 @@ export class ControlRoom {
 
   /** Replies for each text: its URL and owner (null while unconfirmed), or why it is refused. */
   #seed(texts: readonly string[], reply: ControlReply): void {
-    const said: Record<string, unknown> = {};
+    // A text may be the name of a property that every object has.
+    const said = new Map<string, unknown>();
     const items = new Map<string, UrlItem>();
     for (const text of texts) {
       const item = this.#p.seedOf(text);
-      if ('refused' in item) said[text] = { refused: item.refused };
+      if ('refused' in item) said.set(text, { refused: item.refused });
       else items.set(text, item);
     }
-    if (items.size === 0) return reply({ ok: true, result: said });
+    const answer = () => reply({ ok: true, result: Object.fromEntries(said) });
+    if (items.size === 0) return answer();
     const done = (receipt: SeedReceipt) => {
       if (!receipt.ok) return reply({ ok: false, result: receipt.why });
-      for (const [text, { url }] of items) said[text] = { url, owner: receipt.owners[url] ?? null };
-      reply({ ok: true, result: said });
+      for (const [text, { url }] of items) {
+        said.set(text, { url, owner: receipt.owners[url] ?? null });
+      }
+      answer();
     };
     const seeds = [...items.values()];
     this.#p.operate((operator, now) => operator.seed(seeds, now, done));

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { lockDirectory } from '../../agent/storage/file/database.ts';
 import { run, Scratch } from './cli-process.ts';
 
 const asNobody = path.resolve(import.meta.dirname, 'as-nobody.ts');
@@ -40,6 +41,20 @@ describe('operator', { concurrency: 1 }, () => {
       assert.match(stderr, /no agent accepted the directive/);
     }
     assert.equal((await run('block', config, 'a b')).code, 2);
+  });
+
+  test('status names the agents that start, or do not answer', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const config = await scratch.config(2);
+    const directory = path.join(scratch.dataDir, 'a2');
+    fs.mkdirSync(directory, { recursive: true });
+    const lock = lockDirectory(directory);
+    assert.ok(lock.ok);
+    const { code, stderr } = await run('status', config);
+    lock.unlock();
+    assert.equal(code, 1);
+    assert.match(stderr, /^a2: an agent starts, ends or does not answer; try again$/m);
   });
 
   test('a directive of an unknown agent ends with 2, also to revoke it', async (t) => {

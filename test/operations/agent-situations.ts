@@ -54,8 +54,8 @@ export const agentSituations: readonly Situation[] = [
     name: 'a launch is started while another launch runs',
     agents: 2,
     says: [
-      'agent/cli/launch/launch-plan.ts: … … in use by a running agent; stop it first:',
-      'agent/cli/launch/launch-plan.ts:   ubiring stop ……',
+      'agent/cli/launch/launch-plan.ts: …; stop it first:\n…',
+      'agent/cli/launch/launch-plan.ts:   ubiring stop …',
       'agent/cli/launch/agent-exits.ts: interrupted; run launch again to continue',
     ],
     async play(stage) {

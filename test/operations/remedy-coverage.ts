@@ -50,10 +50,6 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/cli/query/query-errors.test.ts', 'query: rejected SQL gets a remedy'] as const,
   })),
   {
-    says: 'no directive blocks it now, so the next launch queues it again',
-    by: ['test/integration/slow/operator.test.ts', 'launch names a directive that completed'],
-  },
-  {
     says: 'look at that Redis and the way to it',
     by: [
       'test/unit/cli/top/problems.test.ts',
@@ -217,12 +213,27 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   {
-    says: ', for example on …: …a directive (block … --off)',
+    says: "launch-summary.ts: a directive (block '…' --off)",
     by: [
       'test/integration/slow/operator.test.ts',
       'a blocked pattern is listed until it is withdrawn',
     ],
   },
+  {
+    says: 'a block that has ended (the next launch queues them again) or an address',
+    by: ['test/integration/slow/operator.test.ts', 'launch names a directive that completed'],
+  },
+  ...[
+    'directive-commands.ts: …: only … has it; start it, and try again:',
+    'directive-commands.ts: …: …; start the agents that do not run',
+    'launch-plan.ts: …; start the others:',
+  ].map((says) => ({
+    says,
+    by: [
+      'test/integration/slow/operator.test.ts',
+      'a directive that only an ended agent has is taken back',
+    ] as const,
+  })),
   {
     says: 'out of scope: …; change scope and launch again',
     by: [
@@ -354,6 +365,8 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
+  ['operator.ts: there are … directives, those that have ended', '2,000 directives'],
+  ['status-command.ts: …: an agent starts, ends or does not', 'a question while agents start'],
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
   ['command-run.ts: try again in some seconds', 'commands that take long'],
   ['network-failure.ts: it cannot save its file; free space on its disk', 'a full disk of Redis'],

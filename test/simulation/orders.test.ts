@@ -64,6 +64,16 @@ describe('directives in a cluster', () => {
     assert.equal(give(c, 'a1', RESUME)[0]?.ok, false);
   });
 
+  it('orders: one for an agent that the config does not list any more is taken back', () => {
+    const c = crawling(['a1', 'a2']);
+    const { core } = c.agents.get('a1')!;
+    const threads = { kind: 'threads', host: 'a9' } as const;
+    core.operator.take({ ...threads, value: 5, n: 1, by: 'a9' }, c.instant('a1'), () => {});
+    assert.equal(give(c, 'a1', { ...threads, value: null })[0]?.ok, true);
+    const why = 'no agent has the identifier a9; "status" shows the agents';
+    assert.deepEqual(give(c, 'a1', { ...threads, value: null }), [{ ok: false, why }]);
+  });
+
   it('orders: a paused crawl that has no more work does not end', () => {
     const c = cluster(['a1', 'a2'], {}, 1, 1);
     c.start('a1');

@@ -48,7 +48,7 @@ export function roleOf(asker: Asker, tokens: Tokens, now: number): Role {
     throw new HttpProblem(401, 'token-missing', detail, remedy);
   }
   if (!isNumberOrLocal(hostOf(headers.host))) {
-    const detail = `the Host header ${JSON.stringify(headers.host ?? '')} is not a loopback address`;
+    const detail = `the Host header ${JSON.stringify(headers.host ?? '')} is a name other than localhost`;
     const open = 'open the dashboard as http://127.0.0.1:PORT/, or send a token';
     throw new HttpProblem(403, 'host-refused', detail, open);
   }

@@ -21,7 +21,6 @@ import {
 import { askInTurn, type ClusterAnswer, isOfEnded } from '../common/ask.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { hostOf } from '../common/host-order.ts';
 import { startingEnded } from '../common/launch-lock.ts';
 import {
   asked,
@@ -31,17 +30,27 @@ import {
   loadResolved,
   type ResolvedConfig,
   reachable,
+  startCommand,
 } from '../common/load-config.ts';
+import { hostOf } from '../common/named-host.ts';
 import { count, printResults, say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
-import { directivesInForce, mayBeInForce, takeBack } from '../state-files/stored-directives.ts';
+import {
+  directivesInForce,
+  holdersOf,
+  mayBeInForce,
+  nothingInForce,
+  takeBack,
+} from '../state-files/stored-directives.ts';
 import { mayBeTold } from './known-agents.ts';
 
 /** In place of an agent's identifier, and of a number. */
 const [ALL_AGENTS, FROM_CONFIG] = ['all', 'default'] as const;
+
+const NONE_ACCEPTED = 'no agent accepted the directive';
 
 export type DirectiveFlags = CommonFlags & { readonly json?: boolean; readonly off?: boolean };
 
@@ -171,8 +180,9 @@ async function give(
     if (!(await canExist())) return 2;
     // First, because agents of other machines may run that this one does not reach.
     const nothing = isStored ? nothingToEnd(what) : null;
-    const isTold = (failure: string) => nothing === null || !failure.endsWith(nothing);
-    say(...answer.failures.filter((failure) => !isOfEnded(failure) && isTold(failure)));
+    const isNothing = (failure: string) => nothing !== null && failure.endsWith(nothing);
+    const others = answer.failures.filter((failure) => !isOfEnded(failure) && !isNothing(failure));
+    say(...others);
     refuseOtherCrawl(loaded.config);
     if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
       const again = launchCommand(loaded.config, ' --refresh');
@@ -181,9 +191,16 @@ async function give(
     }
     say(...answer.failures.filter(isOfEnded));
     caller().heard.isRefused = isRefused;
+    if (isStored && answer.failures.some(isNothing)) return sayNothing(loaded.config, what);
+    if (isStored && others.length > 0 && !mayBeInForce(loaded.config, what)) {
+      const { dataDir } = loaded.config.agent;
+      const why = `none answers, and no state in ${dataDir} has it`;
+      say(`${NONE_ACCEPTED}: ${why}; start the agents that do not run`);
+      return 1;
+    }
     if (isStored) return giveStored(loaded.config, what, flags);
     const why = isRefused ? '' : `; start the crawl with ${launchCommand(loaded.config)}`;
-    say(`no agent accepted the directive${why}`);
+    say(`${NONE_ACCEPTED}${why}`);
     return 1;
   }
   const summary = answer.result as DirectiveSummary;
@@ -247,6 +264,19 @@ function isIn(agents: readonly AgentEntry[], id: string): boolean {
   return agents.some((agent) => agent.id === id);
 }
 
+/** The agents that run do not have the directive; agents that have ended may. */
+function sayNothing(config: ResolvedConfig, what: Pick<Directive, 'kind' | 'host'>): ExitCode {
+  const holders = holdersOf(config, what);
+  if (holders.length === 0) {
+    const { message } = nothingInForce(config, what);
+    say(`${NONE_ACCEPTED}: ${message}`);
+    return 1;
+  }
+  say(`${NONE_ACCEPTED}: only ${holders.join(', ')} has it; start it, and try again:`);
+  say(`  ${startCommand(holders[0]!, config)}`);
+  return 1;
+}
+
 /** Takes a directive back in the state files, if no agent runs. */
 async function giveStored(
   config: ResolvedConfig,
@@ -255,7 +285,9 @@ async function giveStored(
 ): Promise<ExitCode> {
   const { agents, failure, stillBlockedBy } = takeBack(config, what);
   if (failure !== null && agents.length === 0) {
-    say(`no agent accepted the directive: ${failure.message}`);
+    // Nothing is in force: another attempt would end in the same way.
+    if (failure.code === 1) caller().heard.isRefused = true;
+    say(`${NONE_ACCEPTED}: ${failure.message}`);
     return failure.code;
   }
   const ids = config.cluster.agents.map(({ id }) => id);

@@ -5,8 +5,8 @@
 
 import { placementOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { hostOf } from '../common/host-order.ts';
 import { type CommonFlags, load } from '../common/load-config.ts';
+import { hostOf } from '../common/named-host.ts';
 import { print, say } from '../common/output.ts';
 import { directedMembers } from '../state-files/stored-directives.ts';
 import { agentsOf } from './known-agents.ts';

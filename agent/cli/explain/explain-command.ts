@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { type AgentEntry, type Config, membersOf } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
 import { scopeOf } from '../../composition/config-parts.ts';
+import { placementOf } from '../../composition/placement.ts';
 import type { Explanation } from '../../control/explanation.ts';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';
 import { checkAddress } from '../../fetch/address/check-address.ts';
@@ -16,9 +17,9 @@ import { type CrawlUrl, parseCrawlUrl, spelled } from '../../url/crawl-url.ts';
 import { IdentityRules } from '../../url/identity-rules.ts';
 import type { Scope } from '../../url/scope.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { configuredPlacement } from '../common/host-order.ts';
 import { askedOf, type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
+import { directedMembers } from '../state-files/stored-directives.ts';
 import { robotsFilter } from './explain-robots.ts';
 import { type Source, sourceFor } from './explain-sources.ts';
 import { type ChainLink, explainText, type FilterVerdict, type UrlReport } from './explain-text.ts';
@@ -65,9 +66,11 @@ export async function explain(
   return 0;
 }
 
-/** Empty if the config has only contacts. */
+/** With the capacities of directives, as `owner` prints it. Empty if the config has only contacts. */
 function orderOf(config: Config, host: string): readonly string[] {
-  return membersOf(config).length === 0 ? [] : configuredPlacement(config).order(host);
+  const members = membersOf(config);
+  if (members.length === 0) return [];
+  return placementOf(config.cluster, directedMembers(config, members)).order(host);
 }
 
 async function reportOn(
@@ -173,13 +176,16 @@ async function filtersOf(
       passes: done === undefined ? null : done < limits.pagesPerHost,
       why: ofLimit(done, 'limits.pagesPerHost', limits.pagesPerHost),
     },
-    {
-      filter: 'block',
-      passes: its ? !its.blocked : null,
-      why: its ? (its.blocked ? 'blocked by a directive' : 'no directive blocks it') : UNKNOWN,
-    },
+    blockFilter(stored),
     await robotsFilter(politeness.robots, identity, stored, find),
   ];
+}
+
+function blockFilter(stored: Explanation | null): FilterVerdict {
+  if (stored === null) return { filter: 'block', passes: null, why: UNKNOWN };
+  const { blockedBy } = stored;
+  if (blockedBy === null) return { filter: 'block', passes: true, why: 'no directive blocks it' };
+  return { filter: 'block', passes: false, why: `a directive blocks ${blockedBy}` };
 }
 
 function ofLimit(n: number | undefined, name: string, limit: number): string {

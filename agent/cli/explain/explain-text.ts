@@ -94,7 +94,7 @@ function stateText(report: UrlReport, state: string): string {
   if (state === 'skipped' && reason?.startsWith(ELSEWHERE)) {
     return `skipped: network ${reason.slice(ELSEWHERE.length)} has finished it`;
   }
-  if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}${unblockedText(report)}`;
+  if (state === 'skipped') return `skipped: ${reason ?? 'no reason kept'}`;
   // The term of the docs for what the rows call a response.
   if (state === 'response') return 'done';
   if (state !== 'queued') return state;
@@ -105,15 +105,6 @@ function stateText(report: UrlReport, state: string): string {
   const undecided = undecidedText(report, notBefore, reason);
   if (undecided !== null) return `${queued}, ${undecided}${paused}`;
   return `${queued}${notBefore > 0 ? `, not before ${dateText(notBefore)}` : ''}${paused}`;
-}
-
-/** Agents queue the URLs of a revoked block at once, or when they start. */
-function unblockedText({ stored, source, filters }: UrlReport): string {
-  const isFree = filters.some(({ filter, passes }) => filter === 'block' && passes === true);
-  const isBlocked = stored?.url?.reason === 'blocked';
-  return source === 'files' && isBlocked && isFree
-    ? '; no directive blocks it now, so the next launch queues it again'
-    : '';
 }
 
 /** What the reason of a skipped URL begins with, before the name of the network that has it. */

@@ -13,7 +13,7 @@ import { foreignState } from '../../storage/file/examination.ts';
 import { localAgents, selectAgents } from '../agent/local-agents.ts';
 import { repairOf } from '../agent/repair.ts';
 import { cannotWrite, type ExitCode } from '../common/exit-code.ts';
-import { shownCrawl } from '../common/load-config.ts';
+import { shownCrawl, startCommand } from '../common/load-config.ts';
 import { makeDirectory } from '../common/make-directory.ts';
 import { programName } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
@@ -193,11 +193,12 @@ export function inUseOf(config: Config, ids: readonly string[]): string | null {
   const other = otherCrawlOf(config, locked);
   if (other !== null) return other;
   const verb = locked.length === 1 ? 'is' : 'are';
-  const which = locked.length === ids.length ? '' : ` ${locked.join(' ')}`;
-  return [
-    `${locked.map(directoryOf).join(', ')} ${verb} in use by a running agent; stop it first:`,
-    `  ${programName()} stop ${shownCrawl(config)}${which}`,
-  ].join('\n');
+  const what = `${locked.map(directoryOf).join(', ')} ${verb} in use by a running agent`;
+  const stop = `  ${programName()} stop ${shownCrawl(config)}`;
+  const others = ids.filter((id) => !locked.includes(id));
+  if (others.length === 0) return `${what}; stop it first:\n${stop}`;
+  const starts = others.map((id) => `  ${startCommand(id, config)}`);
+  return [`${what}; start the others:`, ...starts, 'or stop all agents first:', stop].join('\n');
 }
 
 /** Why one of the state files belongs to another crawl; null if none does. */

@@ -5,6 +5,7 @@ import { messageOf } from '../common/exit-code.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { bytesText, count, durationText, printable, renderTable } from '../common/output.ts';
 import { type AgentTotals, type CrawlTotals, crawlTotals } from '../state-files/query-totals.ts';
+import { blockOf } from '../state-files/stored-directives.ts';
 import { type AgentExit, exitText } from './agent-exits.ts';
 import type { AgentProcess } from './agent-process.ts';
 
@@ -80,15 +81,20 @@ function elsewhereText(elsewhere: CrawlTotals['elsewhere']): string {
 }
 
 /** Why URLs in scope were skipped as blocked; '' if there are none. */
-function blockedText(totals: readonly AgentTotals[], { http }: ResolvedConfig): string {
+function blockedText(totals: readonly AgentTotals[], config: ResolvedConfig): string {
   const blocked = totals.reduce((sum, one) => sum + one.blocked, 0);
   if (blocked === 0) return '';
   const host = totals.find(({ blockedHost }) => blockedHost !== null)?.blockedHost;
-  const privateText = http.allowPrivateAddresses
+  const privateText = config.http.allowPrivateAddresses
     ? ''
     : 'a private address (set http.allowPrivateAddresses and launch --fresh) or ';
+  const by = blockOf(config, host ?? '');
+  const why =
+    by === null
+      ? 'a block that has ended (the next launch queues them again) or an address or port that is always refused'
+      : `a directive (block '${by}' --off)`;
   const what = `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked`;
-  return `${what}, for example on ${host}: ${privateText}a directive (block ${host} --off)\n\n`;
+  return `${what}, for example on ${host}: ${privateText}${why}\n\n`;
 }
 
 /** Counts hosts and pages that the crawl could not get; '' if there are none. */

@@ -180,10 +180,8 @@ export function takeBack(config: Config, target: Target): TakenBack {
   // An unreadable file may hold a later directive than all others.
   if (problems.length > 0) return refused(4, problems.join('\n'));
   if (!isAmong(stored, target)) {
-    const known = latestOf([...states.values()].flat());
-    const by = stillBlocking(known, { ...target, value: null, n: 0, by: '' });
-    const still = by === undefined ? [] : [`${target.host} is blocked by ${by}: undo that block`];
-    return refused(1, [nothingToEnd(target), ...still, ...directivesInForce(config)].join('\n'));
+    const { code, message } = nothingInForce(config, target);
+    return refused(code, message);
   }
   // Prevents launches from starting agents, whose directories would be in use.
   const lock = lockLaunch(config);
@@ -193,6 +191,22 @@ export function takeBack(config: Config, target: Target): TakenBack {
   } finally {
     lock.unlock();
   }
+}
+
+/** The refusal to take back what is not in force, with what is. */
+export function nothingInForce(config: Config, target: Target): Failure {
+  const { states } = storedDirectives(config);
+  const known = latestOf([...states.values()].flat());
+  const by = stillBlocking(known, { ...target, value: null, n: 0, by: '' });
+  const still = by === undefined ? [] : [`${target.host} is blocked by ${by}: undo that block`];
+  const lines = [nothingToEnd(target), ...still, ...directivesInForce(config)];
+  return { code: 1, message: lines.join('\n') };
+}
+
+/** The agents whose state files have the directive in force. */
+export function holdersOf(config: Config, target: Target): readonly string[] {
+  const isIt = (one: Target) => registerOf(one) === registerOf(target);
+  return storedInForce(config).directives.find(isIt)?.applied ?? [];
 }
 
 function refused(code: ExitCode, message: string): TakenBack {
@@ -273,15 +287,21 @@ function failureOf(error: unknown, directory: string): Failure {
   return { code: failure.code === 'full' ? 3 : 4, message: failure.message };
 }
 
-/** Applies the same rule as the agents. */
 function stillBlocking(known: readonly Directive[], takenBack: Directive): string | undefined {
   if (takenBack.kind !== 'block') return undefined;
+  return asAgents([...known, takenBack]).above(takenBack)?.host;
+}
+
+/** The pattern of the directive in force that blocks the host; null: none does. */
+export function blockOf(config: Config, host: string): string | null {
+  const { states } = storedDirectives(config);
+  const known = latestOf([...states.values()].flat());
+  return asAgents(known).above({ kind: 'block', host })?.host ?? null;
+}
+
+/** Applies the same rules as the agents. */
+function asAgents(known: readonly Directive[]): Directives {
   const noChange = () => {};
-  const store = {
-    directives: () => [...known, takenBack],
-    saveDirective: noChange,
-    dropDirective: noChange,
-  };
-  const parts = { id: takenBack.by, delayMs: () => 0, digest: (text: string) => text };
-  return new Directives({ ...parts, store }).above(takenBack)?.host;
+  const store = { directives: () => [...known], saveDirective: noChange, dropDirective: noChange };
+  return new Directives({ id: '', delayMs: () => 0, digest: (text) => text, store });
 }

@@ -1,10 +1,12 @@
 // `ubiring status`: prints the status of all agents. Agents of the config that are not members are
 // listed as well, so that a missing agent is noticed.
 
+import path from 'node:path';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
 import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
+import { startingEnded } from '../common/launch-lock.ts';
 import {
   type CommonFlags,
   loadResolved,
@@ -27,6 +29,7 @@ import {
   warn,
 } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
+import { isLocked } from '../common/running.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { agentsQuery } from '../query/query-examples.ts';
 import { askStatus } from '../remote/ask-status.ts';
@@ -77,6 +80,7 @@ export async function status(
   const loaded = await loadResolved(file, flags, { allocate: false, part: true });
   if (!loaded.ok) return loaded.code;
   const { agents } = loaded.config.cluster;
+  await startingEnded(loaded.config.agent.dataDir);
   const answer = await askStatus(loaded.config);
   if (!answer.ok) return withoutAnswer(loaded.config, answer.failures, flags);
   const cluster = clusterStatus(
@@ -129,6 +133,12 @@ export async function withoutAnswer(
     say('the crawl was complete, but its seeds, limits or scope were others: launch continues it');
   }
   const { dataDir } = config.agent;
+  const ids = config.cluster.agents.map(({ id }) => id);
+  const locked = ids.filter((id) => isLocked(path.join(dataDir, id)));
+  if (locked.length > 0) {
+    say(`${locked.join(', ')}: an agent starts, ends or does not answer; try again`);
+    return 1;
+  }
   if (foundAgents(dataDir).length === 0) {
     say(`no agent answers, and none has a state in ${dataDir}; ${nameOrLaunch(config)}`);
     return 1;

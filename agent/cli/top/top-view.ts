@@ -1,7 +1,7 @@
 // Draws a frame of `top` as lines of text, for a terminal of any size. The agents come first, and
 // what is left of the height goes to problems and events; a wide terminal has them side by side.
 
-import { hostOf } from '../common/host-order.ts';
+import { hostOf } from '../common/named-host.ts';
 import { count, cut, durationText, printable } from '../common/output.ts';
 import { heldUpBy } from '../status/progress-line.ts';
 import { recentLines } from '../status/status-events.ts';
@@ -44,7 +44,7 @@ export const TOP: Caption = {
 const helpOf = ({ quits }: Caption) => [
   'h       this help',
   'p       stops requests of all agents, or resumes them',
-  '/       shows only agents, problems and events with a text; with a host, its owner',
+  '/       shows agents, problems and events with a text; of a host, its owner',
   'Esc     shows all again',
   'o       shows the address of the dashboard',
   `q       ${quits}`,
@@ -52,7 +52,7 @@ const helpOf = ({ quits }: Caption) => [
   'pages/s over the last ten seconds; the graph shows the last minute',
   'lag     hosts whose copies are behind',
   'loop    delay of the event loop; an agent that is late for long is removed',
-  'errors  failed requests since the agents started: a code of the view pages, or the status',
+  'errors  failed requests since the agents started, by error or status',
 ];
 /** The longest graph of all agents: a column for each second. */
 const GRAPH_CHARS_MAX = 60;

@@ -37,6 +37,10 @@ const SHOWN_MAX = 100;
 /** Seed commands that may wait for their receipt. */
 const SEEDS_PENDING_MAX = 64;
 
+const TOO_MANY =
+  `there are ${DIRECTIVES_MAX} directives, those that have ended included; give one for the hosts ` +
+  'of an earlier one or, for other hosts, change scope and launch again';
+
 /** The result of a directive. */
 export type DirectiveReceipt =
   | {
@@ -109,8 +113,7 @@ export class Operator {
     const why = this.#objectionTo(what);
     if (why !== null) return tell({ ok: false, why });
     const directive = this.#p.directives.give(what, now.mono);
-    if (!directive)
-      return tell({ ok: false, why: `there are already ${DIRECTIVES_MAX} directives` });
+    if (!directive) return tell({ ok: false, why: TOO_MANY });
     this.#obey([directive], now);
     this.#receipt(directive, tell);
   }
@@ -118,8 +121,9 @@ export class Operator {
   /** Why a directive is not accepted; null: it is. */
   #objectionTo({ kind, host, value }: Pick<Directive, 'kind' | 'host' | 'value'>): string | null {
     const { settings, view, whereabouts, directives } = this.#p;
-    const isNothing = value === null && !directives.holds({ kind, host });
-    const nothing = isNothing ? nothingToEnd({ kind }) : null;
+    // One in force may name an agent that the config no longer lists.
+    if (value === null && directives.holds({ kind, host })) return null;
+    const nothing = value === null ? nothingToEnd({ kind }) : null;
     if (!isOfAgents({ kind }) || host === '*') return nothing;
     const isListed = view.has(host) || settings.configured.some(({ id }) => id === host);
     const mayExist = isListed || host === view.me || whereabouts.isPartial;

@@ -6,7 +6,7 @@
 import { asForm, type Identity, type RequestForm } from '../../url/crawl-url.ts';
 import { OWNER_IS_ASKED, REDIRECTED } from '../../url/redirect-reasons.ts';
 import { identityOf, splitIdentity, urlKey } from '../../url/url-key.ts';
-import { orderFor, ownDelayFor } from '../encoding/host-pattern-sql.ts';
+import { blockFor, ownDelayFor } from '../encoding/host-pattern-sql.ts';
 import { internedText } from '../encoding/interned-strings.ts';
 import { longUrl } from '../encoding/page-columns.ts';
 import { idsOfHost, referrerOf } from '../encoding/url-ids.ts';
@@ -50,7 +50,6 @@ export interface HostFacts {
   readonly notBefore: number;
   readonly lastFetchAt: number | null;
   readonly delayMs: number;
-  readonly blocked: boolean;
 }
 
 export interface RobotsFacts {
@@ -73,6 +72,8 @@ export interface StoredFacts {
   /** The URL is in this agent's outbox. */
   readonly inOutbox: boolean;
   readonly paused: boolean;
+  /** The pattern of the directive that blocks the host; null: none does. */
+  readonly blockedBy: string | null;
 }
 
 const STATES = ['queued', 'response', 'failed', 'skipped'] as const;
@@ -85,20 +86,20 @@ export function storedFacts(read: ReadRow, identity: Identity): StoredFacts {
   const row = read(HOST, host);
   const number = Number(row?.number);
   const url = row === undefined ? null : urlFacts(read, number, host, identity);
-  const block = read(BLOCK, host);
   const paused = read("SELECT 1 FROM order_rows WHERE kind = 'pause' AND value");
   return {
     url,
-    host: row === undefined ? null : hostFacts(row, block?.value != null),
+    host: row === undefined ? null : hostFacts(row),
     robots: row === undefined ? null : robotsFacts(read, number, identity),
     heldBy: row === undefined ? null : textOrNull(read(ASKING, number, originOf(identity))?.origin),
     askedFor: row === undefined || url !== null ? null : firstOf(read, number, host, identity),
     inOutbox: read('SELECT 1 FROM outbox WHERE url = ?', identity) !== undefined,
     paused: paused !== undefined,
+    blockedBy: textOrNull(read(BLOCK, host)?.pattern),
   };
 }
 
-const BLOCK = `SELECT ${orderFor('block', 'h.host')} AS value FROM (SELECT ? AS host) h`;
+const BLOCK = `SELECT ${blockFor('h.host')} AS pattern FROM (SELECT ? AS host) h`;
 
 const HOST = `SELECT number, owned, pages_done, queued, not_before, last_fetch_at,
   max(delay_ms, coalesce(${ownDelayFor('h.host')}, 0)) AS delay_ms
@@ -124,7 +125,7 @@ const ROBOTS = `SELECT kind, fetched_at, body, reason, retry_at FROM robots
 const ASKING = `SELECT origin FROM robots WHERE host = ? AND origin <> ? AND kind = 'unreachable'
   AND reason LIKE '${REDIRECTED}%${OWNER_IS_ASKED}' ORDER BY fetched_at DESC LIMIT 1`;
 
-function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
+function hostFacts(row: Record<string, unknown>): HostFacts {
   return {
     owned: Number(row.owned) === 1,
     pagesDone: Number(row.pages_done),
@@ -132,7 +133,6 @@ function hostFacts(row: Record<string, unknown>, blocked: boolean): HostFacts {
     notBefore: Math.round(Number(row.not_before)),
     lastFetchAt: numberOrNull(row.last_fetch_at),
     delayMs: Number(row.delay_ms),
-    blocked,
   };
 }
 

@@ -9,7 +9,7 @@
 // of the database and never change; done = 0 means not settled. `key` is the identity without its
 // host (agent/url/url-key.ts).
 
-import { orderFor, ownDelayFor } from '../encoding/host-pattern-sql.ts';
+import { orderedDelayFor, ownDelayFor } from '../encoding/host-pattern-sql.ts';
 import { ASKING } from '../encoding/network-places.ts';
 import { hostOfId } from '../encoding/url-ids.ts';
 import { SHUT_URLS } from '../rows/shut-urls.ts';
@@ -74,7 +74,7 @@ const DELAY_OF_HOST = `coalesce(
     ${CONFIG_DELAY})`;
 
 /** The same where directives name hosts by patterns; or the host's own demand, if longer. */
-const DELAY_BY_PATTERN = `max(h.delay_ms, coalesce(${orderFor('delay', 'h.host')},
+const DELAY_BY_PATTERN = `max(h.delay_ms, coalesce(${orderedDelayFor('h.host')},
     ${CONFIG_DELAY}))`;
 
 const FIRST = `

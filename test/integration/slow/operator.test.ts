@@ -3,6 +3,8 @@
 // The slower of these tests; the others are in `test/integration/operator.test.ts`.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
@@ -108,6 +110,28 @@ describe('operator', { concurrency: 1 }, () => {
     assert.deepEqual(JSON.parse(stdout), [{ reason: 'blocked' }]);
     const audit = await run('audit', config);
     assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+  });
+
+  test('a directive that only an ended agent has is taken back once that runs again', async (t) => {
+    const { config, gate, launch, scratch } = await crawlOf(t, 73, ['a1']);
+    assert.match((await run('block', config, 'x.test')).stdout, /^a1: applied$/m);
+    process.kill(Number(fs.readFileSync(path.join(scratch.dataDir, 'a1', 'agent.pid'), 'utf8')), 9);
+    await launch.ended;
+    const a2 = start(['agent', config, '--id', 'a2']);
+    await untilJoined(config, 'a2');
+    const early = await run('block', config, 'x.test', '--off');
+    assert.equal(early.code, 1, early.stderr);
+    assert.match(early.stderr, /only a1 has it; start it, and try again:\n.* agent .* --id a1$/m);
+    const second = await run('launch', config, '--agents', 'a1,a2');
+    assert.equal(second.code, 4, second.stderr);
+    assert.match(second.stderr, /a2 is in use by .*; start the others:\n.* agent .* --id a1$/m);
+
+    const a1 = start(['agent', config, '--id', 'a1']);
+    await untilJoined(config, 'a1', 'a2');
+    const off = await run('block', config, 'x.test', '--off');
+    assert.match(off.stdout, /^a1: applied\na2: applied$/m);
+    gate.open();
+    for (const { ended } of [a1, a2]) assert.equal((await ended).code, 0);
   });
 
   test('a blocked pattern is listed until it is withdrawn, and then its skipped URLs are fetched', async (t) => {

@@ -30,6 +30,7 @@ function roomOf(isPartial: boolean, members = [memberOf('m')], capacity = 1) {
     },
     status: () => ({ capacity, members }),
     directives: () => [],
+    seedOf: () => ({ refused: 'no URL' }),
     stop: () => did.push('stop'),
     leave: () => did.push('leave'),
     send: (to: MemberCard, message: Message, isBrief = false) => {
@@ -99,6 +100,19 @@ it('an agent does not leave while only agents stay that take no hosts', () => {
   // No agent stays.
   assert.equal(told([]), 'applied');
   assert.equal(told([memberOf('b', 1, true)]), 'applied');
+});
+
+it('a refused seed is named, whatever its text', () => {
+  const { room } = roomOf(false);
+  const answers: ControlAnswer[] = [];
+  const args = ['__proto__', 'x'];
+  room.onCommand({ verb: 'seed', args, crawl: 'c' }, (answer) => answers.push(answer));
+  const { result } = JSON.parse(JSON.stringify(answers[0])) as { result: object };
+  const refused = { refused: 'no URL' };
+  assert.deepEqual(Object.entries(result), [
+    ['__proto__', refused],
+    ['x', refused],
+  ]);
 });
 
 it('the answer of a member counts that has a new incarnation meanwhile', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { localAgents, selectAgents } from '../../../../agent/cli/agent/local-agents.ts';
-import { hostOf } from '../../../../agent/cli/common/host-order.ts';
+import { hostOf } from '../../../../agent/cli/common/named-host.ts';
 import { clusterStatus, statusText } from '../../../../agent/cli/status/status-command.ts';
 import { agentStatus } from '../agent-status.ts';
 

@@ -54,13 +54,17 @@ test('a cluster that does not run, as in a replay, has nothing to stop, on no ma
     assert.match(String(detail), /no agent answers, and none runs on this machine$/);
     assert.equal(remedy, 'there is nothing to stop');
   }
+  const resume = { name: 'resume', args: [] } as const;
+  const unknown = await runs.run(resume).then(null, (reason: unknown) => reason);
+  assert.ok(unknown instanceof HttpProblem);
+  assert.match(unknown.document.detail, /: none answers, and no state in .* has it$/);
   // A directive is ended in the state files, so to run the command elsewhere would not help.
-  for (const command of [
-    { name: 'resume', args: [] },
-    { name: 'undrain', args: ['a1'] },
-  ] as const) {
+  fs.mkdirSync(path.join(dataDir, 'a1'));
+  fs.writeFileSync(path.join(dataDir, 'a1', 'agent.lock'), '');
+  for (const command of [resume, { name: 'undrain', args: ['a1'] }] as const) {
     const error = await runs.run(command).then(null, (reason: unknown) => reason);
     assert.ok(error instanceof HttpProblem);
+    assert.equal(error.document.status, 409);
     assert.match(
       error.document.detail,
       /no agent accepted the directive: .* (in force|not paused)$/,

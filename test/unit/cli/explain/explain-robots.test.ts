@@ -19,6 +19,7 @@ function known(robots: Partial<RobotsVerdict> | null, open: OpenRequest | null =
     host: null,
     inOutbox: false,
     paused: false,
+    blockedBy: null,
     askedFor: null,
     heldBy: null,
   };

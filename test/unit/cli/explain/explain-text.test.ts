@@ -42,26 +42,6 @@ test('explain: shows a requeued page as such, with its previous outcome', () => 
   assert.match(explainText(report), /^previous +1970-01-01T00:01:17.000Z, status 200$/m);
 });
 
-test('explain: a skipped URL of a revoked block is queued again by the next launch', () => {
-  const db = openInMemory();
-  const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });
-  const url = 'https://h.test/';
-  store.begin();
-  store.enqueue('h.test', { url, depth: 0 }, 'blocked');
-  store.commit(false);
-  const asked = { agent: 'a1', userAgent: 't/1', identity: url, form: asForm(url) };
-  const stored = explanationOf({ ...asked, read: readRowOf(db), now: 0 });
-  const line = (source: UrlReport['source'], passes: boolean) => {
-    const filters = [{ filter: 'block', passes, why: '' }] as const;
-    const report = { ...reportOf(url, stored), state: 'skipped', source, filters };
-    return /^state +(.*)$/m.exec(explainText(report))?.[1];
-  };
-  const again = '; no directive blocks it now, so the next launch queues it again';
-  assert.equal(line('files', true), `skipped: blocked${again}`);
-  assert.equal(line('files', false), 'skipped: blocked');
-  assert.equal(line('agents', true), 'skipped: blocked');
-});
-
 test('explain: shows why the host waits, or its delay or back-off if only the file is read', () => {
   const db = openInMemory();
   const store = new SqliteStore(db, { durability: 'process', hostDelayMs: 100 });

@@ -207,5 +207,5 @@ test('stored directives: one of an agent that the config no longer lists may be 
 test('directives: a delay below a second is shown as it is', () => {
   const delay: Directive = { kind: 'delay', host: 'a.example', value: 900, n: 3, by: 'a1' };
   const [line] = directivesInForce(crawlWith(delay));
-  assert.match(line!, /^in force: delay a\.example 0\.9 s, given by a1; /);
+  assert.match(line!, /^in force: delay a\.example 900 ms, given by a1; /);
 });

@@ -153,6 +153,8 @@ describe('directives: meaning', () => {
     const a = agent();
     for (let k = 0; k < DIRECTIVES_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
     assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
+    assert.ok(a.give({ kind: 'pause', host: '', value: 1 }, 0));
+    assert.ok(a.paused);
     assert.ok(a.give({ kind: 'block', host: 'h0', value: null }, 0));
     assert.equal(a.blocks('h0'), false);
   });

@@ -117,16 +117,20 @@ test('explain: reports directives for the host, a skip with its reason, and a UR
   orders.saveDirective({ kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' }, 0);
   orders.saveDirective({ kind: 'delay', host: 'h.test', value: 5000, n: 2, by: 'a1' }, 0);
   orders.saveDirective({ kind: 'pause', host: '', value: 1, n: 3, by: 'a1' }, 0);
-  const { url, host, paused } = explain('http://h.test/');
+  const { url, host, paused, blockedBy } = explain('http://h.test/');
   assert.deepEqual([url?.state, url?.reason, paused], ['skipped', 'depth', true]);
-  assert.deepEqual([host?.blocked, host?.delayMs], [true, 5000]);
+  assert.deepEqual([blockedBy, host?.delayMs], ['h.test', 5000]);
   assert.equal(explain('http://far.test/').inOutbox, true);
   orders.saveDirective({ kind: 'block', host: 'h.test', value: null, n: 4, by: 'a1' }, 0);
   orders.saveDirective({ kind: 'delay', host: 'h.test', value: null, n: 5, by: 'a1' }, 0);
   assert.deepEqual(
-    [explain('http://h.test/').host?.blocked, explain('http://h.test/').host?.delayMs],
-    [false, 100],
+    [explain('http://h.test/').blockedBy, explain('http://h.test/').host?.delayMs],
+    [null, 100],
   );
+  orders.saveDirective({ kind: 'block', host: '*', value: 1, n: 6, by: 'a1' }, 0);
+  orders.saveDirective({ kind: 'block', host: '*.h.test', value: 1, n: 7, by: 'a1' }, 0);
+  assert.equal(explain('http://new.h.test/').blockedBy, '*.h.test', 'no host of the file');
+  assert.equal(explain('http://h.test/').blockedBy, '*');
 });
 
 test('explain: robots.txt was requested for the first known URL of its origin', () => {

@@ -1,14 +1,6 @@
-// The preference list of the agents for a host. It follows from the config alone, so it includes
-// agents that do not run.
+// The host that an argument of a command means.
 
-import { type Config, membersOf } from '../../../config/config.ts';
-import { type Placement, placementOf } from '../../composition/placement.ts';
 import { parseCrawlUrl } from '../../url/crawl-url.ts';
-
-/** The preference lists over all configured agents. */
-export function configuredPlacement(config: Config): Placement {
-  return placementOf(config.cluster, membersOf(config));
-}
 
 /** @returns the host of a URL, or a bare host, in canonical form; null if the text is neither */
 export function hostOf(text: string): string | null {
