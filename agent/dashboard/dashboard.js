@@ -194,7 +194,7 @@ function Theme() {
     localStorage.setItem('ubiring-theme', theme);
     dispatchEvent(new Event('themechange'));
   }, [theme]);
-  return html`<label class="bare"><span class="hidden">Theme</span><select value=${theme} onChange=${(e) => setTheme(e.target.value)}>
+  return html`<label><span class="hidden">Theme</span><select value=${theme} onChange=${(e) => setTheme(e.target.value)}>
     ${Object.entries(THEMES).map(([value, text]) => html`<option value=${value}>${text}</option>`)}
   </select></label>`;
 }
@@ -220,7 +220,7 @@ function Now({ view }) {
     <h2>What is wrong now</h2>
     ${
       problems.length === 0
-        ? html`<p class="fine"><span class="pill good">Nothing</span> ${view.complete ? `The crawl was completed at ${dateTime(view.complete.at)}.` : 'All agents answer, and all hear one another.'}</p>`
+        ? html`<p><span class="pill good">Nothing</span> ${view.complete ? `The crawl was completed at ${dateTime(view.complete.at)}.` : 'All agents answer, and all hear one another.'}</p>`
         : html`<${Problems} problems=${problems} />`
     }
   </section>`;
