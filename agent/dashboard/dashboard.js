@@ -159,7 +159,7 @@ function Header({ view, error, samples, refresh, askToken }) {
   const [kind, text] = error ? ['bad', [401, 403].includes(error.status) ? 'refused' : 'no answer'] : view ? stateOf(view) : ['', 'connecting'];
   const agents = view?.agents ?? [];
   const total = (name) => agents.reduce((all, agent) => all + agent[name], 0);
-  const isPaused = agents.some(({ paused }) => paused);
+  const turn = agents.some(({ paused }) => paused) ? 'Resume' : 'Pause';
   const left = agents.length > 0 && samples.length > 0 ? estimateOf(samples) : null;
   // Without agents nothing is known, which is not the same as 0 pages.
   const sums = agents.length > 0 && [
@@ -177,7 +177,7 @@ function Header({ view, error, samples, refresh, askToken }) {
     <div class="brand"><img src="/icon.svg" alt="" width="30" height="30" /><h1>${view?.name ?? 'ubiring'}</h1><span class=${`pill ${kind}`}>${text}</span></div>
     ${numbers && html`<dl class="numbers">${numbers.map(([name, value, kind]) => html`<div key=${name}><dt>${name}</dt><dd class=${kind || ''}>${value}</dd></div>`)}</dl>`}
     <div class="actions">
-      ${agents.length > 0 && html`<button type="button" class="main" disabled=${!may('steer')} onClick=${() => command.send(isPaused ? 'Resume' : 'Pause', '/directives', { kind: isPaused ? 'resume' : 'pause' })}>${isPaused ? 'Resume' : 'Pause'}</button>`}
+      ${agents.length > 0 && html`<button type="button" class="main" disabled=${!may('steer')} onClick=${() => command.send(turn, '/directives', { kind: turn.toLowerCase() })}>${turn}</button>`}
       <button type="button" onClick=${askToken}>Token</button>
       <${Theme} />
     </div>

@@ -1,9 +1,9 @@
 // One URL with everything that decides about it, one host with its URLs, and SQL.
 
 import { html, useEffect, useState } from '/lib/htm.js';
-import { get, post } from './api.js';
+import { post } from './api.js';
 import { bytes, count, dateTime, duration } from './format.js';
-import { Failure, Table, Unread, useRows } from './tables.js';
+import { Failure, Table, Unread, useAnswer, useRows } from './tables.js';
 
 export function Lookup({ filters, setFilters }) {
   const [text, setText] = useState(filters.url ?? filters.host ?? '');
@@ -27,17 +27,9 @@ export function Lookup({ filters, setFilters }) {
 const VERDICTS = { true: 'good', false: 'bad' };
 
 function UrlReport({ url }) {
-  const [{ report, error, of }, set] = useState({});
-  useEffect(() => {
-    const control = new AbortController();
-    get('/explain', { url }, control.signal).then(
-      (found) => set({ report: found, of: url }),
-      (failure) => failure.name !== 'AbortError' && set({ error: failure, of: url }),
-    );
-    return () => control.abort();
-  }, [url]);
-  if (of !== url) return html`<p class="quiet" aria-busy="true">Asking the owner…</p>`;
+  const { found: report, error } = useAnswer('/explain', { url });
   if (error) return html`<${Failure} error=${error} />`;
+  if (!report) return html`<p class="quiet" aria-busy="true">Asking the owner…</p>`;
   const its = report.stored?.url;
   const refused = report.filters.find(({ passes }) => passes === false);
   return html`<article class="card">

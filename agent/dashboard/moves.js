@@ -1,10 +1,9 @@
 // Says which hosts a leave or another capacity would move, and which copies it needs, before it is
 // ordered.
 
-import { html, useEffect, useRef, useState } from '/lib/htm.js';
-import { get } from './api.js';
+import { html, useEffect, useRef } from '/lib/htm.js';
 import { byName, count } from './format.js';
-import { Failure } from './tables.js';
+import { Failure, useAnswer } from './tables.js';
 
 const some = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 
@@ -38,16 +37,8 @@ function Plan({ plan }) {
  */
 export function MovesDialog({ id, title, capacity, button, isDone, onSure, onClose, children }) {
   const dialog = useRef(null);
-  const [{ plan, error }, set] = useState({});
-  useEffect(() => {
-    dialog.current.showModal();
-    const control = new AbortController();
-    get(`/agents/${encodeURIComponent(id)}/moves`, { capacity }, control.signal).then(
-      (found) => set({ plan: found }),
-      (failure) => failure.name !== 'AbortError' && set({ error: failure }),
-    );
-    return () => control.abort();
-  }, [id, capacity]);
+  const { found: plan, error } = useAnswer(`/agents/${encodeURIComponent(id)}/moves`, { capacity });
+  useEffect(() => dialog.current.showModal(), []);
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="moves-title">
     <h2 id="moves-title">${title}</h2>
     <div aria-live="polite" aria-busy=${!plan && !error}>

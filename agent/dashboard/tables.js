@@ -113,6 +113,21 @@ export function Agents({ view, colours, onLeave }) {
   </section>`;
 }
 
+/** The answer to a question, or why there is none; neither until it comes. */
+export function useAnswer(path, query) {
+  const key = JSON.stringify([path, query]);
+  const [state, set] = useState({});
+  useEffect(() => {
+    const control = new AbortController();
+    get(path, query, control.signal).then(
+      (found) => set({ key, found }),
+      (error) => error.name !== 'AbortError' && set({ key, error }),
+    );
+    return () => control.abort();
+  }, [key]);
+  return state.key === key ? state : {};
+}
+
 /** Loads pages of rows; starts again when the query changes. */
 export function useRows(path, query) {
   const key = JSON.stringify([path, query]);
@@ -142,6 +157,16 @@ export function useRows(path, query) {
   return { ...state, more: () => load((query.sort ?? 'host') !== 'host' && limit <= 1000 ? { limit } : { after: state.next }) };
 }
 
+/** Keeps what is chosen in the address. */
+const changing = ({ filters, setFilters }, name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
+
+/** A filter that is one of the values `all`. */
+function Choice({ title, name, all, textOf = (one) => one, ...place }) {
+  return html`<label>${title} <select value=${place.filters[name] ?? ''} onChange=${changing(place, name)}>
+    <option value="">all</option>${all.map((one) => html`<option value=${one}>${textOf(one)}</option>`)}
+  </select></label>`;
+}
+
 const HOST_STATES = ['waiting', 'visiting', 'backing off', 'trap', 'done'];
 const HOST_SORTS = [
   ['pages_queued', 'largest queue'],
@@ -151,14 +176,14 @@ const HOST_SORTS = [
   ['host', 'name'],
 ];
 
-export function Hosts({ view, filters, setFilters }) {
+export function Hosts({ view, ...place }) {
+  const { filters } = place;
   const { search, state, agent, sort = 'pages_queued' } = filters;
   // What is typed must outlast the next answer of the agents.
   const [typed, setTyped] = useState(search ?? '');
   useEffect(() => setTyped(search ?? ''), [search]);
   const found = useRows('/hosts', { search, state, agent, sort });
   const now = view?.at ?? Date.now();
-  const change = (name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
   const columns = [
     { title: 'Host', of: (h) => html`<a href=${`#lookup?host=${encodeURIComponent(h.host)}`}>${h.host}</a>` },
     { title: 'Agent', of: (h) => h.agent },
@@ -173,14 +198,10 @@ export function Hosts({ view, filters, setFilters }) {
   return html`<section>
     <h2>Hosts</h2>
     <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
-      <label>Name <input type="search" value=${typed} placeholder="part of the name" onInput=${(event) => setTyped(event.target.value)} onChange=${change('search')} /></label>
-      <label>State <select value=${state ?? ''} onChange=${change('state')}>
-        <option value="">all</option>${HOST_STATES.map((one) => html`<option>${one}</option>`)}
-      </select></label>
-      <label>Agent <select value=${agent ?? ''} onChange=${change('agent')}>
-        <option value="">all</option>${(view?.agents ?? []).map(({ id }) => html`<option>${id}</option>`)}
-      </select></label>
-      <label>Order <select value=${sort} onChange=${change('sort')}>
+      <label>Name <input type="search" value=${typed} placeholder="part of the name" onInput=${(event) => setTyped(event.target.value)} onChange=${changing(place, 'search')} /></label>
+      <${Choice} ...${place} title="State" name="state" all=${HOST_STATES} />
+      <${Choice} ...${place} title="Agent" name="agent" all=${(view?.agents ?? []).map(({ id }) => id)} />
+      <label>Order <select value=${sort} onChange=${changing(place, 'sort')}>
         ${HOST_SORTS.map(([value, text]) => html`<option value=${value}>${text}</option>`)}
       </select></label>
     </form>
@@ -192,22 +213,18 @@ export function Hosts({ view, filters, setFilters }) {
 }
 
 /** The events without those of the same kind about the same agent that others report, too. */
-export function Events({ events, filters, setFilters }) {
+export function Events({ events, ...place }) {
+  const { filters } = place;
   const shown = events.filter(({ kind, agent }) => {
     return (!filters.kind || kind === filters.kind) && (!filters.agent || agent === filters.agent);
   });
   const kinds = [...new Set(events.map(({ kind }) => kind))].sort();
   const ids = [...new Set(events.map(({ agent }) => agent))].sort();
-  const change = (name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
   return html`<section>
     <h2>Events</h2>
     <form class="filters" onSubmit=${(event) => event.preventDefault()}>
-      <label>Kind <select value=${filters.kind ?? ''} onChange=${change('kind')}>
-        <option value="">all</option>${kinds.map((kind) => html`<option value=${kind}>${kindText(kind)}</option>`)}
-      </select></label>
-      <label>Agent <select value=${filters.agent ?? ''} onChange=${change('agent')}>
-        <option value="">all</option>${ids.map((id) => html`<option>${id}</option>`)}
-      </select></label>
+      <${Choice} ...${place} title="Kind" name="kind" all=${kinds} textOf=${kindText} />
+      <${Choice} ...${place} title="Agent" name="agent" all=${ids} />
     </form>
     <${EventList} events=${shown} />
   </section>`;
