@@ -55,16 +55,18 @@ const PASSED_MS = 60_000;
 function passing(before, view) {
   const owns = (shares, id) => (shares[id] ?? 0) > 0;
   const gone = before.agents.filter(({ id }) => owns(before.shares, id) && !owns(view.shares, id));
+  const gains = Object.entries(view.shares).map(([id, share]) => [id, share - (before.shares[id] ?? 0)]);
+  // If nothing else has changed, the gains are its part. Otherwise the slices tell whose it was.
+  const isAll = gone.length === 1 && gains.every(([, gain]) => gain > -1e-9);
   return gone.map(({ id }) => {
     const own = before.agents.findIndex((agent) => agent.id === id);
     const slices = before.slices.map((owner) => owner === own);
-    const to = new Map();
-    for (const [i, isGone] of slices.entries()) {
-      const heir = view.agents[view.slices[i]]?.id;
-      if (isGone && heir !== undefined) to.set(heir, (to.get(heir) ?? 0) + 1 / slices.length);
-    }
+    const heirs = slices.flatMap((isGone, i) => (isGone && view.agents[view.slices[i]]?.id) || []);
+    const share = before.shares[id];
+    const counted = Object.entries(Object.groupBy(heirs, (heir) => heir)).map(([heir, of]) => [heir, (share * of.length) / heirs.length]);
+    const to = isAll ? gains.filter(([, gain]) => gain > 1e-9) : counted;
     const leaves = leavesOf(before).filter((leaf) => leaf.id === id);
-    return { id, share: before.shares[id], slices, to: [...to].sort((a, b) => b[1] - a[1]), leaves };
+    return { id, share, slices, to: to.sort((a, b) => b[1] - a[1]), leaves };
   });
 }
 
@@ -91,7 +93,8 @@ function usePassed(views, at) {
 
 function passedText({ id, share, to }) {
   const heirs = to.slice(0, 4).map(([heir, part]) => `${heir} (${percent(part)})`);
-  const others = to.length > 4 ? ` and ${to.length - 4} others` : '';
+  const rest = to.slice(4).reduce((sum, [, part]) => sum + part, 0);
+  const others = rest > 0 ? ` and ${to.length - 4} more (${percent(rest)})` : '';
   return `The ${percent(share)} of ${id} passed to ${heirs.join(', ')}${others}.`;
 }
 

@@ -72,15 +72,73 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     await page.locator('.trie .ghost').waitFor();
     const passed = await page.locator('.trie .ghost').getAttribute('d');
     assert.equal(passed?.match(/M/g)?.length, 8, 'each identifier of a3');
-    const text = page.getByRole('status').getByText(/The [\d.]+\s% of a3 passed to /);
-    // The shares that the others get sum up to that of a3, except for rounding to slices.
-    const [had = 0, ...got] = String(await text.textContent())
-      .match(/[\d.]+(?=\s%)/g)!
-      .map(Number);
-    const sum = got.reduce((all, part) => all + part, 0);
-    assert.ok(Math.abs(had - sum) < 1.5, `${had} % became ${sum} %`);
+    await page
+      .getByRole('status')
+      .getByText(/The [\d.]+\s% of a3 passed to /)
+      .waitFor();
     assert.deepEqual(faults, []);
     await page.close();
+  });
+
+  /** The percentages of the legend, by agent. */
+  const legendOf = async (page: Page) => {
+    const texts = await page.locator('.legend li').allTextContents();
+    return new Map(
+      texts.map((text) => [text.slice(0, 2), Number(/[\d.]+(?=\s%)/.exec(text.slice(2))![0])]),
+    );
+  };
+
+  /** What a note says: the part of `id`, and the parts that passed to others, in percent. */
+  const passedOf = async (page: Page, id: string) => {
+    const note = page
+      .getByRole('status')
+      .getByText(new RegExp(`The [\\d.]+\\s% of ${id} passed to `));
+    const text = String(await note.textContent());
+    const [had = 0, ...parts] = text.match(/[\d.]+(?=\s%)/g)!.map(Number);
+    const heirs = [...text.matchAll(/(a\d) \(([\d.]+)/g)].map(
+      ([, heir, part]) => [heir!, Number(part)] as const,
+    );
+    return {
+      text,
+      had,
+      sum: parts.reduce((all, part) => all + part, 0),
+      rounding: 0.05 * (parts.length + 1) + 1e-9,
+      heirs,
+    };
+  };
+
+  test('the parts that passed add up to the part of the dead agent, and agree with the legend', async () => {
+    for (const overlay of ['ring', 'kademlia'] as const) {
+      for (const [agents, dead] of [
+        [3, ['a3']],
+        [8, ['a3']],
+        [6, ['a2', 'a5']],
+      ] as const) {
+        const cluster = await started(agents, overlay);
+        const { page } = await opened(cluster.url, 1600);
+        await page
+          .locator('.legend li')
+          .nth(agents - 1)
+          .waitFor();
+        const earlier = await legendOf(page);
+        for (const id of dead) cluster.kill(id);
+        for (const id of dead) {
+          const { text, had, sum, rounding, heirs } = await passedOf(page, id);
+          assert.equal(had, earlier.get(id), text);
+          assert.ok(Math.abs(had - sum) <= rounding, `${overlay}: ${text}`);
+          if (dead.length > 1) continue;
+          const later = await legendOf(page);
+          for (const [heir, part] of heirs) {
+            const gain = later.get(heir)! - earlier.get(heir)!;
+            assert.ok(
+              Math.abs(gain - part) <= 0.15 + 1e-9,
+              `${overlay}: ${heir} got ${gain}; ${text}`,
+            );
+          }
+        }
+        await page.close();
+      }
+    }
   });
 
   test('the keyboard shows an agent among the others, on the circle and in the trie', async () => {
