@@ -19,7 +19,8 @@ export const may = (needed) => ROLES.indexOf(role) >= ROLES.indexOf(needed);
 export class Problem extends Error {
   constructor({ title, status, detail, code, remedy }) {
     super(detail ?? title);
-    Object.assign(this, { status, code, remedy: REMEDIES[code] ?? remedy });
+    // Nor does a person send requests to the API.
+    Object.assign(this, { status, code, remedy: REMEDIES[code] ?? remedy?.replace(/^GET [^;]+(; )?/, '') });
   }
 }
 

@@ -46,19 +46,24 @@ export function Receipt({ command }) {
   const missing = said.filter(([, text]) => text !== 'applied');
   const done = said.length - missing.length;
   const isNowhere = said.every(([, text]) => text === 'unreachable');
+  // The answers to seeds are objects.
+  const seeds = Object.values(answers).filter((answer) => answer.url || answer.refused);
+  const refused = seeds.filter((seed) => seed.refused).length;
+  const accepted = seeds.length - refused;
+  const result = seeds.length > 0 ? `${count(accepted)} accepted, ${count(refused)} refused` : isNowhere ? 'not done' : 'done';
+  const isGood = missing.length === accepted && !but;
   const later = isKept ? 'it will obey after contact with another agent' : 'it does not have it; try again';
-  return html`<div class=${`note ${missing.length > 0 || but ? 'warn' : 'good'}`} role="status">
-    <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : isNowhere ? 'not done' : 'done'}</strong>
+  return html`<div class=${`note ${isGood ? 'good' : 'warn'}`} role="status">
+    <strong>${what}: ${done > 0 ? `${count(done)} of ${count(said.length)} agents have it` : result}</strong>
     ${missing.map(([id, text]) => html`<br />${id}: ${text}${text === 'unreachable' ? `; ${later}` : ''}`)}
     ${but && html`<br />${but}`}
   </div>`;
 }
 
 function textOf(answer) {
-  if (typeof answer === 'string') return answer;
-  if (answer?.refused) return `refused: ${answer.refused}`;
-  if (answer?.url) return answer.owner ? `accepted by ${answer.owner}` : 'accepted';
-  return JSON.stringify(answer);
+  if (answer.refused) return `refused: ${answer.refused}`;
+  if (answer.url) return answer.owner ? `accepted by ${answer.owner}` : 'accepted';
+  return answer;
 }
 
 /** Directives about an agent that have a number. */
@@ -84,8 +89,11 @@ function capacityAfter({ kind, agent, value }, { orders = [] }) {
 export function Directives({ view, refresh }) {
   const command = useCommand(view, refresh);
   const [asked, setAsked] = useState(null);
-  const [form, setForm] = useState({ host: '', delay: '', seeds: '', agent: '', number: '' });
-  const set = (name) => (event) => setForm({ ...form, [name]: event.target.value });
+  const [form, setForm] = useState({ host: '', delay: '', seeds: '', agent: '', capacity: '', threads: '' });
+  const set = (name) => ({ target }) => {
+    target.setCustomValidity('');
+    setForm({ ...form, [name]: target.value });
+  };
   const give = (what, body) => (event) => {
     event.preventDefault();
     const isAll = body.kind === 'block' && body.host === '*';
@@ -95,16 +103,29 @@ export function Directives({ view, refresh }) {
     if (capacity === undefined) return order();
     setAsked({ id: body.agent, capacity, title: what, button: BUTTONS[body.kind], order });
   };
+  /** The browser says what is wrong with the fields that the button needs. */
+  const needs = (names, order) => (event) => {
+    const isValid = (name) => {
+      const field = event.target.form[name];
+      field.required = true;
+      // The browser would take `min` itself.
+      if (name === 'capacity' && Number(field.value) === 0) field.setCustomValidity('Write a number above 0.');
+      return field.reportValidity();
+    };
+    if (names.every(isValid)) order(event);
+  };
+  const ofHost = (what, body, names = []) => needs(['host', ...names], give(`${what} ${host}`, { ...body, host }));
+  const ofAgent = (kind, what) => needs([kind], give(`${what} of ${agent}`, { kind, agent, value: Number(form[kind]) }));
   const close = () => setAsked(null);
   const sure = () => {
     asked.order();
     close();
   };
   const isPaused = view.orders?.some((d) => d.kind === 'pause');
+  const turn = isPaused ? 'Resume' : 'Pause';
   const host = form.host.trim();
   const agent = form.agent || (view.agents[0]?.id ?? '');
   const isDrained = view.agents.some(({ id, capacity }) => id === agent && capacity === 0);
-  const number = Number(form.number);
   const columns = [
     { title: 'Directive', of: (d) => d.kind },
     { title: 'Hosts or agent', of: (d) => d.host || 'all' },
@@ -126,27 +147,27 @@ export function Directives({ view, refresh }) {
     <fieldset disabled=${!may('steer')}>
     <${Table} caption="Directives in force" columns=${columns} rows=${view.orders ?? []} keyOf=${(d) => `${d.kind} ${d.host}`} empty="No directive is in force." />
     <div class="grid forms">
-      <form class="card stack" onSubmit=${give(isPaused ? 'Resume' : 'Pause', { kind: isPaused ? 'resume' : 'pause' })}>
-        <h3>${isPaused ? 'Resume' : 'Pause'}</h3>
+      <form class="card stack" onSubmit=${give(turn, { kind: turn.toLowerCase() })}>
+        <h3>${turn}</h3>
         <p>${isPaused ? 'The agents send requests again.' : 'No agent sends new requests until the crawl is resumed. It does not end meanwhile.'}</p>
-        <button type="submit" class="main">${isPaused ? 'Resume the crawl' : 'Pause the crawl'}</button>
+        <button type="submit" class="main">${turn} the crawl</button>
       </form>
       <form class="card stack" onSubmit=${(e) => e.preventDefault()}>
         <h3>Hosts</h3>
-        <label>A host, or *.host for its subdomains <input required value=${form.host} onInput=${set('host')} /></label>
+        <label>A host, or *.host for its subdomains <input name="host" pattern=" *[^ ]+ *" value=${form.host} onInput=${set('host')} /></label>
         <div class="row">
-          <button type="button" disabled=${host === ''} onClick=${give(`Block ${host}`, { kind: 'block', host })}>Block</button>
-          <button type="button" disabled=${host === ''} onClick=${give(`Unblock ${host}`, { kind: 'unblock', host })}>Unblock</button>
+          <button type="button" onClick=${ofHost('Block', { kind: 'block' })}>Block</button>
+          <button type="button" onClick=${ofHost('Unblock', { kind: 'unblock' })}>Unblock</button>
         </div>
-        <label>Delay in milliseconds <input type="number" min="0" max="86400000" value=${form.delay} onInput=${set('delay')} /></label>
+        <label>Delay in milliseconds <input type="number" name="delay" min="0" max="86400000" value=${form.delay} onInput=${set('delay')} /></label>
         <div class="row">
-          <button type="button" disabled=${host === '' || form.delay === ''} onClick=${give(`Delay of ${host}`, { kind: 'delay', host, delayMs: Number(form.delay) })}>Set the delay</button>
-          <button type="button" disabled=${host === ''} onClick=${give(`Delay of ${host}`, { kind: 'undelay', host })}>Use the delay of the config</button>
+          <button type="button" onClick=${ofHost('Delay of', { kind: 'delay', delayMs: Number(form.delay) }, ['delay'])}>Set the delay</button>
+          <button type="button" onClick=${ofHost('Delay of', { kind: 'undelay' })}>Use the delay of the config</button>
         </div>
       </form>
       <form class="card stack" onSubmit=${(event) => {
         event.preventDefault();
-        command.send('Seeds', '/seeds', { urls: form.seeds.split(/\s+/).filter(Boolean) });
+        command.send('Seeds', '/seeds', { urls: form.seeds.split('\n').map((line) => line.trim()).filter(Boolean) });
       }}>
         <h3>Seeds</h3>
         <label>URLs, one per line <textarea rows="3" value=${form.seeds} onInput=${set('seeds')}></textarea></label>
@@ -162,11 +183,10 @@ export function Directives({ view, refresh }) {
           <button type="button" disabled=${agent === '' || isDrained} onClick=${give(`Drain of ${agent}`, { kind: 'drain', agent })}>Drain</button>
           <button type="button" disabled=${agent === ''} onClick=${give(`Return of ${agent}`, { kind: 'undrain', agent })}>Undrain</button>
         </div>
-        <label>Capacity or threads <input type="number" min="0" step="any" max="4096" value=${form.number} onInput=${set('number')} /></label>
-        <div class="row">
-          <button type="button" disabled=${agent === '' || !(number > 0)} onClick=${give(`Capacity of ${agent}`, { kind: 'capacity', agent, value: number })}>Set the capacity</button>
-          <button type="button" disabled=${agent === '' || number < 1} onClick=${give(`Threads of ${agent}`, { kind: 'threads', agent, value: number })}>Set the threads</button>
-        </div>
+        <label>Capacity <input type="number" name="capacity" min="0" max="1000" step="any" value=${form.capacity} onInput=${set('capacity')} /></label>
+        <button type="button" disabled=${agent === ''} onClick=${ofAgent('capacity', 'Capacity')}>Set the capacity</button>
+        <label>Threads <input type="number" name="threads" min="1" max="4096" value=${form.threads} onInput=${set('threads')} /></label>
+        <button type="button" disabled=${agent === ''} onClick=${ofAgent('threads', 'Threads')}>Set the threads</button>
       </form>
       <${Stop} command=${command} />
     </div>

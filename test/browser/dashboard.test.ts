@@ -175,7 +175,7 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
       await receipt('Return of a4');
       await page.getByRole('button', { name: 'Withdraw drain a4' }).waitFor({ state: 'detached' });
       await capacityOfA4(1);
-      await page.getByLabel('Capacity or threads').fill('2');
+      await page.getByLabel('Capacity').fill('2');
       await press('Set the capacity');
       await sure(press, 'Set the capacity');
       await receipt('Capacity of a4');
@@ -184,6 +184,7 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
       await sure(press, 'Set the capacity');
       await receipt('Withdraw capacity');
       await capacityOfA4(1);
+      await page.getByLabel('Threads').fill('2');
       await press('Set the threads');
       await receipt('Threads of a4');
       await press('Withdraw threads a4');
