@@ -170,38 +170,17 @@ async function give(
   const what = directiveOf(verb, args);
   const canExist = async () => typeof what === 'string' || (await mayExist(loaded.config, what));
   const { overlay } = loaded.config.cluster;
-  const isStored = typeof what !== 'string' && what.value === null;
+  const ended = typeof what !== 'string' && what.value === null ? what : null;
   // On the ring, each agent knows the others, and refuses the directive itself. One that is taken back
   // may be in force at agents of other machines.
-  if (overlay === 'kademlia' && !isStored && !(await canExist())) return 2;
+  if (overlay === 'kademlia' && ended === null && !(await canExist())) return 2;
   const answer = await giveAll(loaded.config, verb, args);
   if (!answer.ok) {
-    const { isRefused = false } = answer;
     if (!(await canExist())) return 2;
-    // First, because agents of other machines may run that this one does not reach.
-    const nothing = isStored ? nothingToEnd(what) : null;
-    const isNothing = (failure: string) => nothing !== null && failure.endsWith(nothing);
-    const others = answer.failures.filter((failure) => !isOfEnded(failure) && !isNothing(failure));
-    say(...others);
-    refuseOtherCrawl(loaded.config);
-    if (!isRefused && !isStored && checkedCompletion(loaded.config, []).kind === 'complete') {
-      const again = launchCommand(loaded.config, ' --refresh');
-      say(`no agent is left to obey: the crawl is complete; to request its pages again: ${again}`);
-      return 1;
-    }
-    say(...answer.failures.filter(isOfEnded));
-    caller().heard.isRefused = isRefused;
-    if (isStored && answer.failures.some(isNothing)) return sayNothing(loaded.config, what);
-    if (isStored && others.length > 0 && !mayBeInForce(loaded.config, what)) {
-      const { dataDir } = loaded.config.agent;
-      const why = `none answers, and no state in ${dataDir} has it`;
-      say(`${NONE_ACCEPTED}: ${why}; start the agents that do not run`);
-      return 1;
-    }
-    if (isStored) return giveStored(loaded.config, what, flags);
-    const why = isRefused ? '' : `; start the crawl with ${launchCommand(loaded.config)}`;
-    say(`${NONE_ACCEPTED}${why}`);
-    return 1;
+    caller().heard.isRefused = answer.isRefused === true;
+    return ended === null
+      ? notGiven(loaded.config, answer)
+      : takenBackHere(loaded.config, ended, answer, flags);
   }
   const summary = answer.result as DirectiveSummary;
   const unreachable = Object.fromEntries(agents.map(({ id }) => [id, 'unreachable']));
@@ -215,6 +194,48 @@ async function give(
   if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
   const isEffective = isHostVerb(verb) ? sayOfHosts(args, summary) : sayOfAgent(args, all);
   return missing.length === 0 && isEffective ? 0 : 1;
+}
+
+type NoAgent = Extract<ClusterAnswer, { readonly ok: false }>;
+
+/** Says why no agent has accepted the directive. */
+function notGiven(config: ResolvedConfig, { failures, isRefused = false }: NoAgent): ExitCode {
+  sayFailures(config, failures);
+  if (!isRefused && checkedCompletion(config, []).kind === 'complete') {
+    const again = launchCommand(config, ' --refresh');
+    say(`no agent is left to obey: the crawl is complete; to request its pages again: ${again}`);
+    return 1;
+  }
+  say(...failures.filter(isOfEnded));
+  const why = isRefused ? '' : `; start the crawl with ${launchCommand(config)}`;
+  say(`${NONE_ACCEPTED}${why}`);
+  return 1;
+}
+
+/** Takes the directive back in the state files if no agent runs, or says why it is not taken back. */
+async function takenBackHere(
+  config: ResolvedConfig,
+  what: Pick<Directive, 'kind' | 'host'>,
+  { failures }: NoAgent,
+  flags: DirectiveFlags,
+): Promise<ExitCode> {
+  const nothing = nothingToEnd(what);
+  const others = failures.filter((failure) => !failure.endsWith(nothing));
+  sayFailures(config, others);
+  say(...others.filter(isOfEnded));
+  if (others.length < failures.length) return sayNothing(config, what);
+  if (!others.every(isOfEnded) && !mayBeInForce(config, what)) {
+    const why = `none answers, and no state in ${config.agent.dataDir} has it`;
+    say(`${NONE_ACCEPTED}: ${why}; start the agents that do not run`);
+    return 1;
+  }
+  return giveStored(config, what, flags);
+}
+
+/** First, because agents of other machines may run that this one does not reach. */
+function sayFailures(config: ResolvedConfig, failures: readonly string[]): void {
+  say(...failures.filter((failure) => !isOfEnded(failure)));
+  refuseOtherCrawl(config);
 }
 
 /**
