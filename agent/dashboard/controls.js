@@ -40,17 +40,18 @@ export function Receipt({ command }) {
   if (isRunning) return html`<p class="quiet" role="status">${what}…</p>`;
   if (error) return html`<${Failure} error=${error} />`;
   if (!receipt) return null;
-  const { stillBlockedBy: by, absentAgent, ...answers } = receipt;
-  const but = by ? `Still blocked by ${by}: unblock that, too.` : absentAgent && `No agent answers as ${absentAgent}.`;
+  // The answers to seeds are objects.
+  const seeds = Object.values(receipt).filter((answer) => answer.url || answer.refused);
+  const { stillBlockedBy: by, absentAgent: id, ...rest } = receipt;
+  const answers = seeds[0] ? receipt : rest;
+  const but = !seeds[0] && (by ? `Still blocked by ${by}: unblock that, too.` : id && `No agent answers as ${id}.`);
   const said = Object.entries(answers).map(([id, answer]) => [id, saidBy(id, answer, command)]);
   const missing = said.filter(([, text]) => text !== 'applied');
   const done = said.length - missing.length;
   const isNowhere = said.every(([, text]) => text === 'unreachable');
-  // The answers to seeds are objects.
-  const seeds = Object.values(answers).filter((answer) => answer.url || answer.refused);
   const refused = seeds.filter((seed) => seed.refused).length;
   const accepted = seeds.length - refused;
-  const result = seeds.length > 0 ? `${count(accepted)} accepted, ${count(refused)} refused` : isNowhere ? 'not done' : 'done';
+  const result = seeds[0] ? `${count(accepted)} accepted, ${count(refused)} refused` : isNowhere ? 'not done' : 'done';
   const isGood = missing.length === accepted && !but;
   const later = isKept ? 'it will obey after contact with another agent' : 'it does not have it; try again';
   return html`<div class=${`note ${isGood ? 'good' : 'warn'}`} role="status">
@@ -167,7 +168,7 @@ export function Directives({ view, refresh }) {
       </form>
       <form class="card stack" onSubmit=${(event) => {
         event.preventDefault();
-        command.send('Seeds', '/seeds', { urls: form.seeds.split('\n').map((line) => line.trim()).filter(Boolean) });
+        command.send('Seeds', '/seeds', { urls: form.seeds.trim().split(/\s*\n\s*|\s+(?=\S+:)/).filter(Boolean) });
       }}>
         <h3>Seeds</h3>
         <label>URLs, one per line <textarea rows="3" value=${form.seeds} onInput=${set('seeds')}></textarea></label>

@@ -273,7 +273,7 @@ export const agentSituations: readonly Situation[] = [
     says: [
       'agent/cli/status/status-command.ts: ubiring query … "…"',
       'no agent answers; start the crawl, or query its state files',
-      'agent/cli/commands/directive-commands.ts: ; start the crawl with …',
+      'agent/cli/commands/directive-commands.ts: start the crawl with …',
     ],
     async play(stage) {
       const launch = stage.begin(['launch', stage.config, '--data', stage.path('deep')]);

@@ -224,14 +224,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/integration/slow/operator.test.ts', 'launch names a directive that completed'],
   },
   ...[
-    'directive-commands.ts: …: only … has it; start it, and try again:',
-    'directive-commands.ts: …: …; start the agents that do not run',
+    'directive-commands.ts: start the agents that do not run',
     'launch-plan.ts: …; start the others:',
   ].map((says) => ({
     says,
     by: [
       'test/integration/slow/operator.test.ts',
-      'a directive that only an ended agent has is taken back',
+      'a directive that only an agent has which does not run',
     ] as const,
   })),
   {
@@ -366,7 +365,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
 /** Remedies that no test follows, and what such a test would need. */
 export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['operator.ts: there are … directives, those that have ended', '2,000 directives'],
-  ['status-command.ts: …: an agent starts, ends or does not', 'a question while agents start'],
+  ['running.ts: …: an agent starts, ends or does not', 'a question while agents start'],
   ['query-runs.ts: try again in some seconds', 'queries that take long'],
   ['command-run.ts: try again in some seconds', 'commands that take long'],
   ['network-failure.ts: it cannot save its file; free space on its disk', 'a full disk of Redis'],

@@ -30,10 +30,10 @@ import {
   loadResolved,
   type ResolvedConfig,
   reachable,
-  startCommand,
 } from '../common/load-config.ts';
 import { hostOf } from '../common/named-host.ts';
 import { count, printResults, say } from '../common/output.ts';
+import { lockedAgents, noAnswerText } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
@@ -42,7 +42,6 @@ import {
   directivesInForce,
   holdersOf,
   mayBeInForce,
-  nothingInForce,
   takeBack,
 } from '../state-files/stored-directives.ts';
 import { mayBeTold } from './known-agents.ts';
@@ -207,12 +206,13 @@ function notGiven(config: ResolvedConfig, { failures, isRefused = false }: NoAge
     return 1;
   }
   say(...failures.filter(isOfEnded));
-  const why = isRefused ? '' : `; start the crawl with ${launchCommand(config)}`;
-  say(`${NONE_ACCEPTED}${why}`);
+  const remedy =
+    unansweredText(config, failures) ?? `start the crawl with ${launchCommand(config)}`;
+  say(`${NONE_ACCEPTED}${isRefused ? '' : `; ${remedy}`}`);
   return 1;
 }
 
-/** Takes the directive back in the state files if no agent runs, or says why it is not taken back. */
+/** Takes the directive back in the state files that have it, or says why it is not taken back. */
 async function takenBackHere(
   config: ResolvedConfig,
   what: Pick<Directive, 'kind' | 'host'>,
@@ -223,13 +223,29 @@ async function takenBackHere(
   const others = failures.filter((failure) => !failure.endsWith(nothing));
   sayFailures(config, others);
   say(...others.filter(isOfEnded));
-  if (others.length < failures.length) return sayNothing(config, what);
-  if (!others.every(isOfEnded) && !mayBeInForce(config, what)) {
-    const why = `none answers, and no state in ${config.agent.dataDir} has it`;
-    say(`${NONE_ACCEPTED}: ${why}; start the agents that do not run`);
+  const isRunning = others.length < failures.length;
+  if (!mayBeInForce(config, what) && !others.every(isOfEnded)) {
+    const which = isRunning ? 'those that answer do not have it' : 'none answers';
+    const why = `${which}, and no state in ${config.agent.dataDir} has it`;
+    say(
+      `${NONE_ACCEPTED}: ${why}; ${unansweredText(config, others) ?? 'start the agents that do not run'}`,
+    );
     return 1;
   }
-  return giveStored(config, what, flags);
+  const holders = holdersOf(config, what);
+  return giveStored(config, what, flags, isRunning && holders.length > 0 ? holders : null);
+}
+
+/** What to do about agents of this machine that run and do not answer; null: there are none. */
+function unansweredText(
+  { agent, cluster }: ResolvedConfig,
+  failures: readonly string[],
+): string | null {
+  const silent = cluster.agents.filter(({ id }) =>
+    failures.some((why) => why.startsWith(`${id}: `)),
+  );
+  const locked = lockedAgents(agent.dataDir, silent);
+  return locked.length === 0 ? null : noAnswerText(locked);
 }
 
 /** First, because agents of other machines may run that this one does not reach. */
@@ -285,41 +301,35 @@ function isIn(agents: readonly AgentEntry[], id: string): boolean {
   return agents.some((agent) => agent.id === id);
 }
 
-/** The agents that run do not have the directive; agents that have ended may. */
-function sayNothing(config: ResolvedConfig, what: Pick<Directive, 'kind' | 'host'>): ExitCode {
-  const holders = holdersOf(config, what);
-  if (holders.length === 0) {
-    const { message } = nothingInForce(config, what);
-    say(`${NONE_ACCEPTED}: ${message}`);
-    return 1;
-  }
-  say(`${NONE_ACCEPTED}: only ${holders.join(', ')} has it; start it, and try again:`);
-  say(`  ${startCommand(holders[0]!, config)}`);
-  return 1;
-}
-
-/** Takes a directive back in the state files, if no agent runs. */
+/**
+ * Takes a directive back in state files.
+ *
+ * @param holders - the agents that have it, if others run, which do not; null: no agent runs
+ */
 async function giveStored(
   config: ResolvedConfig,
   what: Pick<Directive, 'kind' | 'host'>,
   flags: DirectiveFlags,
+  holders: readonly string[] | null,
 ): Promise<ExitCode> {
-  const { agents, failure, stillBlockedBy } = takeBack(config, what);
+  const { agents, failure, stillBlockedBy } = takeBack(config, what, holders ?? undefined);
   if (failure !== null && agents.length === 0) {
     // Nothing is in force: another attempt would end in the same way.
     if (failure.code === 1) caller().heard.isRefused = true;
     say(`${NONE_ACCEPTED}: ${failure.message}`);
     return failure.code;
   }
-  const ids = config.cluster.agents.map(({ id }) => id);
+  const ids = holders ?? config.cluster.agents.map(({ id }) => id);
   const isApplied = (id: string) => agents.includes(id);
   await printResults(
     ids.map((id) => [id, isApplied(id) ? 'applied' : 'unreachable'] as const),
     flags.json,
   );
   if (failure !== null) say(failure.message);
-  say('no agent of this data directory runs: the state files were changed; to continue:');
-  say(`  ${launchCommand(config)}`);
+  if (holders === null) {
+    say('no agent of this data directory runs: the state files were changed; to continue:');
+    say(`  ${launchCommand(config)}`);
+  } else say(`only ${holders.join(', ')}, which does not run, had it: its state file was changed`);
   for (const line of directivesInForce(config)) say(line);
   if (stillBlockedBy !== undefined) sayStillBlocked(what.host, stillBlockedBy);
   if (failure !== null) return failure.code;

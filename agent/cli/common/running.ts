@@ -39,6 +39,19 @@ export function runningAgent(directory: string): Running {
   return { kind: 'running', pid };
 }
 
+/** The agents whose directories are in use on this machine. */
+export function lockedAgents(
+  dataDir: string,
+  agents: readonly { readonly id: string }[],
+): readonly string[] {
+  return agents.map(({ id }) => id).filter((id) => isLocked(path.join(dataDir, id)));
+}
+
+/** Of agents that run on this machine and do not answer. */
+export function noAnswerText(ids: readonly string[]): string {
+  return `${ids.join(', ')}: an agent starts, ends or does not answer; try again`;
+}
+
 /** A file that this user may not open but that shows whether an agent runs; null: there is none. */
 export function barredPath(directory: string): string | null {
   const { R_OK, W_OK, X_OK } = fs.constants;

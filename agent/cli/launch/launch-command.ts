@@ -114,7 +114,7 @@ async function launchLocked(
   flags: PlanFlags,
   unlock: () => void,
 ): Promise<ExitCode> {
-  const inUse = inUseOf(loaded, start.ids);
+  const inUse = inUseOf(loaded, start.ids, flags);
   if (inUse !== null) {
     say(inUse);
     return 4;

@@ -87,7 +87,7 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   const elsewhere = flags.agents === undefined ? [...(found?.why.values() ?? [])] : [];
   const notes = elsewhere.map((why) => `not started here: ${why}`);
 
-  const inUse = inUseOf(config, ids);
+  const inUse = inUseOf(config, ids, flags);
   if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
   if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
   const foreign = foreignAmong(config, ids);
@@ -185,7 +185,11 @@ function directoriesOf(config: Config, { ids }: Start): string[] {
 }
 
 /** The refusal if agents to be started already run; null if none does. */
-export function inUseOf(config: Config, ids: readonly string[]): string | null {
+export function inUseOf(
+  config: Config,
+  ids: readonly string[],
+  { fresh, refresh, repair }: Pick<PlanFlags, 'fresh' | 'refresh' | 'repair'>,
+): string | null {
   const directoryOf = (id: string) => path.join(config.agent.dataDir, id);
   const locked = ids.filter((id) => isLocked(directoryOf(id)));
   if (locked.length === 0) return null;
@@ -196,7 +200,9 @@ export function inUseOf(config: Config, ids: readonly string[]): string | null {
   const what = `${locked.map(directoryOf).join(', ')} ${verb} in use by a running agent`;
   const stop = `  ${programName()} stop ${shownCrawl(config)}`;
   const others = ids.filter((id) => !locked.includes(id));
-  if (others.length === 0) return `${what}; stop it first:\n${stop}`;
+  // Agents that are started alone go on with the crawl as it is.
+  const isOther = fresh || refresh || repair;
+  if (others.length === 0 || isOther) return `${what}; stop it first:\n${stop}`;
   const starts = others.map((id) => `  ${startCommand(id, config)}`);
   return [`${what}; start the others:`, ...starts, 'or stop all agents first:', stop].join('\n');
 }

@@ -173,8 +173,12 @@ function isAmong({ states }: StoredDirectives, target: Target): boolean {
   return inForceIn(states).some((directive) => registerOf(directive) === registerOf(target));
 }
 
-/** Revokes a directive in all state files of the data directory. No agent may run. */
-export function takeBack(config: Config, target: Target): TakenBack {
+/**
+ * Revokes a directive in state files of the data directory.
+ *
+ * @param among - their agents, which must not run; absent: all
+ */
+export function takeBack(config: Config, target: Target, among?: readonly string[]): TakenBack {
   const stored = storedDirectives(config);
   const { states, problems } = stored;
   // An unreadable file may hold a later directive than all others.
@@ -187,14 +191,14 @@ export function takeBack(config: Config, target: Target): TakenBack {
   const lock = lockLaunch(config);
   if (!lock.ok) return refused(lock.code, lock.message);
   try {
-    return takeBackLocked(config, target, [...states.keys()]);
+    return takeBackLocked(config, target, among ?? [...states.keys()]);
   } finally {
     lock.unlock();
   }
 }
 
 /** The refusal to take back what is not in force, with what is. */
-export function nothingInForce(config: Config, target: Target): Failure {
+function nothingInForce(config: Config, target: Target): Failure {
   const { states } = storedDirectives(config);
   const known = latestOf([...states.values()].flat());
   const by = stillBlocking(known, { ...target, value: null, n: 0, by: '' });

@@ -1,7 +1,6 @@
 // `ubiring status`: prints the status of all agents. Agents of the config that are not members are
 // listed as well, so that a missing agent is noticed.
 
-import path from 'node:path';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { localAgents } from '../agent/local-agents.ts';
 import { caller } from '../common/caller.ts';
@@ -29,7 +28,7 @@ import {
   warn,
 } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
-import { isLocked } from '../common/running.ts';
+import { lockedAgents, noAnswerText } from '../common/running.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { agentsQuery } from '../query/query-examples.ts';
 import { askStatus } from '../remote/ask-status.ts';
@@ -133,10 +132,9 @@ export async function withoutAnswer(
     say('the crawl was complete, but its seeds, limits or scope were others: launch continues it');
   }
   const { dataDir } = config.agent;
-  const ids = config.cluster.agents.map(({ id }) => id);
-  const locked = ids.filter((id) => isLocked(path.join(dataDir, id)));
+  const locked = lockedAgents(dataDir, config.cluster.agents);
   if (locked.length > 0) {
-    say(`${locked.join(', ')}: an agent starts, ends or does not answer; try again`);
+    say(noAnswerText(locked));
     return 1;
   }
   if (foundAgents(dataDir).length === 0) {

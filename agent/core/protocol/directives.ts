@@ -23,8 +23,6 @@ export interface DirectiveInForce extends Pick<Directive, 'kind' | 'host' | 'val
 
 /** Maximum number of directives: all of them fit into one message. */
 export const DIRECTIVES_MAX = 2000;
-/** Directives that name neither hosts nor agents: a pause and a refresh. */
-const FIRST_KINDS = 2;
 /**
  * How far, in seconds, a number may be ahead of this agent's clock. The number of a round is its
  * issuer's time in seconds, and other directives add one to the highest known number. A number
@@ -149,12 +147,13 @@ export class Directives {
    * @param at - monotonic milliseconds, as in `merge`
    */
   give(directive: Pick<Directive, 'kind' | 'host' | 'value'>, at: number): Directive | null {
-    // A crawl can always be paused, and refreshed.
-    const isFirst = directive.kind === 'pause' || directive.kind === 'refresh';
-    const most = isFirst ? DIRECTIVES_MAX : DIRECTIVES_MAX - FIRST_KINDS;
-    if (this.#known.size >= most && !this.#known.has(registerOf(directive))) return null;
+    // A crawl can always be paused: others are dropped.
+    const isFirst = directive.kind === 'pause';
+    const isFull = this.#known.size >= DIRECTIVES_MAX;
+    if (isFull && !isFirst && !this.#known.has(registerOf(directive))) return null;
     const given = { ...directive, n: this.#highest() + 1, by: this.#me };
     this.#keep(given, at);
+    this.#trim();
     return given;
   }
 

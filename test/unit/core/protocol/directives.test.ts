@@ -154,9 +154,10 @@ describe('directives: meaning', () => {
     for (let k = 0; k < DIRECTIVES_MAX; k++) a.give({ kind: 'block', host: `h${k}`, value: 1 }, 0);
     assert.equal(a.give({ kind: 'block', host: 'more', value: 1 }, 0), null);
     assert.ok(a.give({ kind: 'pause', host: '', value: 1 }, 0));
-    assert.ok(a.paused);
-    assert.ok(a.give({ kind: 'block', host: 'h0', value: null }, 0));
-    assert.equal(a.blocks('h0'), false);
+    assert.deepEqual([a.paused, a.all().length], [true, DIRECTIVES_MAX]);
+    assert.equal(a.blocks('h0'), false, 'the oldest is dropped');
+    assert.ok(a.give({ kind: 'block', host: 'h1', value: null }, 0));
+    assert.equal(a.blocks('h1'), false);
   });
 
   it('directives: every agent drops the same ones above the limit, delays first', () => {
