@@ -41,6 +41,7 @@ import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import {
   directivesInForce,
   holdersOf,
+  inForceInstead,
   mayBeInForce,
   takeBack,
 } from '../state-files/stored-directives.ts';
@@ -227,9 +228,9 @@ async function takenBackHere(
   if (!mayBeInForce(config, what) && !others.every(isOfEnded)) {
     const which = isRunning ? 'those that answer do not have it' : 'none answers';
     const why = `${which}, and no state in ${config.agent.dataDir} has it`;
-    say(
-      `${NONE_ACCEPTED}: ${why}; ${unansweredText(config, others) ?? 'start the agents that do not run'}`,
-    );
+    const remedy = unansweredText(config, others) ?? 'start the agents that do not run';
+    const lines = [`${NONE_ACCEPTED}: ${why}; ${remedy}`, ...inForceInstead(config, what)];
+    say(lines.join('\n'));
     return 1;
   }
   const holders = holdersOf(config, what);

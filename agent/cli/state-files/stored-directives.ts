@@ -184,8 +184,7 @@ export function takeBack(config: Config, target: Target, among?: readonly string
   // An unreadable file may hold a later directive than all others.
   if (problems.length > 0) return refused(4, problems.join('\n'));
   if (!isAmong(stored, target)) {
-    const { code, message } = nothingInForce(config, target);
-    return refused(code, message);
+    return refused(1, [nothingToEnd(target), ...inForceInstead(config, target)].join('\n'));
   }
   // Prevents launches from starting agents, whose directories would be in use.
   const lock = lockLaunch(config);
@@ -197,14 +196,13 @@ export function takeBack(config: Config, target: Target, among?: readonly string
   }
 }
 
-/** The refusal to take back what is not in force, with what is. */
-function nothingInForce(config: Config, target: Target): Failure {
+/** What is in force in place of a directive that is not. */
+export function inForceInstead(config: Config, target: Target): readonly string[] {
   const { states } = storedDirectives(config);
   const known = latestOf([...states.values()].flat());
   const by = stillBlocking(known, { ...target, value: null, n: 0, by: '' });
   const still = by === undefined ? [] : [`${target.host} is blocked by ${by}: undo that block`];
-  const lines = [nothingToEnd(target), ...still, ...directivesInForce(config)];
-  return { code: 1, message: lines.join('\n') };
+  return [...still, ...directivesInForce(config)];
 }
 
 /** The agents whose state files have the directive in force. */

@@ -159,7 +159,7 @@ describe('operator', { concurrency: 1 }, () => {
     const still = await run('block', config, 'x.nobody.test', '--off');
     assert.match(
       still.stderr,
-      /no such directive is in force; there is nothing to end\nx\.nobody\.test is blocked by \*\./,
+      /no state in .* has it; start .*\nx\.nobody\.test is blocked by \*\.nobody\.test: undo/,
     );
 
     // The next heartbeats tell each agent which others have a directive.
