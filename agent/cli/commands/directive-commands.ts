@@ -1,8 +1,8 @@
 // `ubiring pause`, `block`, `drain` and so on: directives to the whole running cluster. One
 // agent stores the directive and forwards it, and the result of each agent is printed. An agent
 // that was not reached obeys as soon as it hears from another one, and a new agent before its first
-// request; the command exits with 1 if an agent was not reached. If no agent runs, a directive can
-// only be taken back, in the state files.
+// request; the command exits with 1 if an agent was not reached. A directive that no running agent has
+// is taken back in the state files.
 
 import type { AgentEntry } from '../../../config/config.ts';
 import { identifiersOfAgentMax } from '../../../config/file/rules.ts';

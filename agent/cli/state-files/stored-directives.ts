@@ -1,4 +1,4 @@
-// Reads and revokes the operator's directives in the state files while no agent runs. `launch`
+// Reads and revokes the operator's directives in the state files of agents that do not run. `launch`
 // prints the directives in force, since a paused or blocked crawl looks as if it hung. After `block
 // '*'` has completed a crawl, the block can only be revoked here, because all agents have exited.
 
