@@ -11,6 +11,7 @@ import type { NetworksAudit } from '../../agent/cli/audit/audit-networks.ts';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
 import { start, untilJoined } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
+import { startGate } from './gate-server.ts';
 
 /** With `wait`, an answer that is only late leads to no page that both fetch. */
 const times = { onTimeout: 'wait', timeoutMs: 500, leaseMs: 5000 };
@@ -19,11 +20,15 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
   const redis = await RedisProcess.start();
   const networks = { berlin: redis.url(), paris: redis.url() };
   const crawl = await crawlOf(t, 97, 2);
+  // The networks run until it is open.
+  const gate = await startGate();
+  t.after(() => gate.stop());
   const config = JSON.parse(fs.readFileSync(crawl.config, 'utf8')) as Record<string, object>;
   const files = Object.keys(networks).map((network, i) => {
     const ports = (config.cluster as { agents: object[] }).agents;
     return crawl.scratch.write(`${network}.json`, {
       ...config,
+      seeds: [...(config.seeds as string[]), gate.seed],
       agent: { ...config.agent, dataDir: network },
       cluster: { ...config.cluster, agents: ports.length },
       dedup: { mode: 'redis', network, networks, ...times, batch: 50 + i },
@@ -47,6 +52,7 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     refused.stderr,
     /berlin runs with dedup.networks .*rome.*write the same in the confi/,
   );
+  gate.open();
   const printed: string[] = [];
   for (const [k, { ended }] of launches.entries()) {
     const end = await ended;
