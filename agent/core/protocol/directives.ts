@@ -147,10 +147,9 @@ export class Directives {
    * @param at - monotonic milliseconds, as in `merge`
    */
   give(directive: Pick<Directive, 'kind' | 'host' | 'value'>, at: number): Directive | null {
-    // A crawl can always be paused: others are dropped.
-    const isFirst = directive.kind === 'pause';
-    const isFull = this.#known.size >= DIRECTIVES_MAX;
-    if (isFull && !isFirst && !this.#known.has(registerOf(directive))) return null;
+    const isNew = !this.#known.has(registerOf(directive));
+    // A pause is always accepted, and replaces the last directive by rank.
+    if (this.#known.size >= DIRECTIVES_MAX && isNew && directive.kind !== 'pause') return null;
     const given = { ...directive, n: this.#highest() + 1, by: this.#me };
     this.#keep(given, at);
     this.#trim();
@@ -158,7 +157,7 @@ export class Directives {
   }
 
   /**
-   * Accepts the directives that are later than the known ones. Beyond `ORDERS_MAX`, every agent
+   * Accepts the directives that are later than the known ones. Beyond `DIRECTIVES_MAX`, every agent
    * drops the same directives, whatever the sequence in which they arrived: otherwise two agents
    * would never agree, and the crawl would never end.
    *

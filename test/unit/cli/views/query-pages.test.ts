@@ -180,7 +180,7 @@ it('files are closed if one cannot be compared, and are read if it is only damag
   const list = () => hostsPage(config, { sort: 'host', limit: 9 }, [], open);
   assert.throws(list, { message: 'other' });
   assert.deepEqual([...left], []);
-  // What is damaged is named by the read that needs it.
+  // A later read of the file reports the damage.
   failure = new Database.SqliteError('malformed', 'SQLITE_CORRUPT');
   assert.deepEqual(list(), { rows: [], next: null, problems: [] });
   assert.deepEqual([...left], []);
