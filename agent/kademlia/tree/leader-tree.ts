@@ -25,6 +25,12 @@ type TreeTold = Extract<Message, { type: 'TREE_TOLD' }>;
 type TreeAsk = Extract<Message, { type: 'TREE_ASK' }>;
 type TreeDone = Extract<Message, { type: 'TREE_DONE' }>;
 
+/**
+ * Reports of a leader that is not idle, in the time after which a report is void. With them it finds
+ * out before the end of the crawl that the parent to which it reports has gone.
+ */
+const BUSY_REPORTS = 3;
+
 export interface LeaderTreeSettings {
   readonly paths: () => readonly LedPath[];
   readonly identifiersOf: IdentifiersOf;
@@ -56,6 +62,7 @@ interface Send {
 /** A parent to which this agent reports. */
 interface Parent {
   readonly id: AgentId;
+  toldAt: number;
   /** Since when it has not answered; null: it has. */
   since: number | null;
 }
@@ -66,6 +73,8 @@ export class LeaderTree implements Tree {
   #expected: ReadonlySet<string> = new Set();
   /** By expected subtree: the last report. Filled by `onTold`, emptied when it is too old. */
   readonly #reports = new Map<string, Report>();
+  /** By expected subtree: the wave for which this agent asks it now. */
+  readonly #wanted = new Map<string, string>();
   /** By expected subtree: when its leader was last looked for again. */
   readonly #soughtAt = new Map<string, number>();
   /** By subtree that this agent leads: the wave that its parent asks for, and when. */
@@ -102,6 +111,7 @@ export class LeaderTree implements Tree {
 
   reset(): void {
     this.#reports.clear();
+    this.#wanted.clear();
     this.#soughtAt.clear();
     this.#asked.clear();
     this.#samples.clear();
@@ -149,8 +159,9 @@ export class LeaderTree implements Tree {
   }
 
   /**
-   * Returns the answer, which shows that the report has arrived. Without one the sender looks for
-   * another parent: this agent does not lead the next larger subtree, or not any more.
+   * Returns the answer, which shows that the report has arrived, and whether its wave lasts. Without
+   * one the sender looks for another parent: this agent does not lead the next larger subtree, or not
+   * any more.
    */
   onTold(
     card: MemberCard,
@@ -165,7 +176,8 @@ export class LeaderTree implements Tree {
     if (!this.#isLeader(card, region, now)) return null;
     const found = { digest: BigInt(`0x${sum}`), base, pages };
     this.#reports.set(name, { card, at: now, wave, idle, sum: found });
-    return { type: 'TREE_ASK', key, length, wave: '' };
+    const lasts = this.#wanted.get(name) === wave;
+    return { type: 'TREE_ASK', key, length, wave: lasts ? wave : '' };
   }
 
   /**
@@ -223,6 +235,7 @@ export class LeaderTree implements Tree {
   /** Called with each heartbeat. `stateOf` gives null for an agent without a heartbeat. */
   survey(me: AgentState, stateOf: (id: AgentId) => AgentState | null, now: number): Send[] {
     this.#forgetOld(now);
+    this.#wanted.clear();
     const states = (id: AgentId) => (id === me.id ? me : stateOf(id));
     const sends: Send[] = [];
     const duties = this.#s.paths().flatMap((path) => dutyOf(path) ?? []);
@@ -341,10 +354,13 @@ export class LeaderTree implements Tree {
     now: number,
   ): Send[] {
     const idle = this.#isIdle(duty, stateOf);
-    if (!idle && !this.#s.countsPages) return [];
+    const name = nameOf(duty.region);
+    if (!idle && !this.#s.countsPages) {
+      const toldAt = this.#parents.get(name)?.toldAt ?? -Infinity;
+      if (now - toldAt < this.#s.suspectAfterMs / BUSY_REPORTS) return [];
+    }
     const parent = this.#s.nearest(parentKey);
     if (!parent) return [];
-    const name = nameOf(duty.region);
     this.#awaitAnswer(name, parent.id, parentKey, now);
     const wave = this.#asked.get(name)?.wave ?? '';
     const { sends, sum } =
@@ -361,7 +377,8 @@ export class LeaderTree implements Tree {
 
   #awaitAnswer(name: string, id: AgentId, parentKey: Key, now: number): void {
     const known = this.#parents.get(name);
-    const parent = known?.id === id ? known : { id, since: now };
+    const parent = known?.id === id ? known : { id, toldAt: now, since: now };
+    parent.toldAt = now;
     parent.since ??= now;
     this.#parents.set(name, parent);
     if (now - parent.since < this.#s.suspectAfterMs) return;
@@ -387,6 +404,7 @@ export class LeaderTree implements Tree {
       const region = siblingOf(duty.key, level);
       const report = this.#reports.get(nameOf(region));
       if (!report) return { sends, sum: null };
+      this.#wanted.set(nameOf(region), wave);
       if (report.wave === wave) {
         if (sum !== null) sum = plus(sum, report.sum);
         continue;

@@ -211,11 +211,28 @@ describe('the leader of a subtree', () => {
     assert.deepEqual([to, type, key, length, wave], ['0', 'TREE_TOLD', hexOf('1'), 1, '']);
   });
 
-  it('reports nothing while an agent is busy, or its parent is not found', () => {
+  it('reports at each heartbeat while its agents are idle, and at every fourth while one is busy', () => {
     const stage = reporter();
     stage.set('11', { idle: false });
-    assert.deepEqual(stage.beat('1'), []);
+    const sent = Array.from({ length: 9 }, () => stage.beat('1').map(({ message }) => message));
+    const indexes = sent.flatMap((messages, i) => (messages.length > 0 ? [i] : []));
+    assert.deepEqual(indexes, [0, 4, 8]);
+    assert.ok(sent.flat().every((message) => 'idle' in message && !message.idle));
     stage.set('11', { idle: true });
+    for (let i = 0; i < 3; i++) assert.equal(stage.beat('1').length, 1);
+  });
+
+  it('looks for another parent while its agents are busy', () => {
+    const stage = reporter();
+    stage.set('11', { idle: false });
+    for (let i = 0; i < 12; i++) stage.beat('1');
+    assert.deepEqual(stage.lost, []);
+    stage.beat('1');
+    assert.deepEqual(stage.lost, [0n]);
+  });
+
+  it('reports nothing until its parent is found', () => {
+    const stage = reporter();
     stage.parents.clear();
     assert.deepEqual(stage.beat('1'), []);
   });
@@ -237,6 +254,17 @@ describe('the leader of a subtree', () => {
     for (let i = 0; i < 2; i++) stage.beat('1');
     stage.asked('1', '');
     assert.equal(stage.beat('1')[0]!.message.wave, 'w');
+  });
+
+  it('keeps its answer to a wave while its parent answers with the wave', () => {
+    const stage = reporter();
+    stage.beat('1');
+    stage.asked('1', 'w');
+    for (let i = 0; i < 2; i++) stage.beat('1');
+    for (let i = 0; i < 30; i++) {
+      assert.equal(stage.beat('1')[0]!.message.wave, 'w');
+      stage.asked('1', 'w');
+    }
   });
 
   it('gives a new parent as much time as the first', () => {
@@ -295,7 +323,9 @@ describe('the leader of a subtree', () => {
   it('asks the subtrees below it, and adds their sums', () => {
     const stage = new Stage([pathOf('10', ['1'])], ['1']);
     stage.parents.set('0', cardOf('0'));
-    assert.deepEqual(stage.beat('1'), [], 'the subtree 11 has not reported');
+    const [early] = stage.beat('1');
+    assert.ok(early?.message.type === 'TREE_TOLD');
+    assert.equal(early.message.idle, false, 'the subtree 11 has not reported');
     stage.told('11', {}, cardOf('11'));
     stage.beat('1');
     stage.asked('1', 'w');
@@ -401,7 +431,9 @@ describe('an agent that leads a subtree and the next larger one', () => {
   it('reports to itself, asks itself, and adds both sums, without a message', () => {
     const stage = new Stage([pathOf('10', ['1']), pathOf('11', ['1'])], ['1']);
     for (const id of ['0', '1']) stage.parents.set(id, cardOf(id));
-    assert.deepEqual(stage.beat('1'), [], 'its half 11 reports first');
+    const [early] = stage.beat('1');
+    assert.ok(early?.message.type === 'TREE_TOLD');
+    assert.equal(early.message.idle, false, 'its half 11 reports first');
     const sums = new Map<string, string>();
     for (let i = 0; i < 30; i++) {
       const sent = stage.beat('1');
@@ -474,6 +506,27 @@ describe('reports of others', () => {
     for (const bits of ['', '0', '11', '00', '1'.repeat(KEY_BITS)]) {
       assert.equal(stage.told(bits, {}, cardOf('evil')), null, `'${bits}'`);
     }
+  });
+
+  it('are answered with their wave only while this agent asks for it', () => {
+    const stage = new Stage([pathOf('00', ['0', '00'])], ['0', '00']);
+    const cards = { '1': cardOf('1'), '01': cardOf('01') };
+    for (const bits of ['1', '01'] as const) stage.leaders.set(keyOfBits(bits), cards[bits]);
+    const tell = (bits: '1' | '01', wave: string) => stage.told(bits, { wave }, cards[bits])?.wave;
+    stage.beat();
+    assert.deepEqual([tell('1', ''), tell('01', '')], ['', '']);
+    const [first] = stage.beat();
+    const wave = first!.message.wave;
+    assert.deepEqual([tell('1', wave), tell('1', 'old'), tell('01', '')], [wave, '', '']);
+    // The other half has not answered the wave yet.
+    for (let i = 0; i < 30; i++) {
+      stage.beat();
+      assert.deepEqual([tell('1', wave), tell('01', '')], [wave, '']);
+    }
+    tell('01', wave);
+    stage.beat();
+    stage.beat();
+    assert.equal(tell('1', wave), '', 'the next wave has begun');
   });
 
   it('are not answered any more when another agent leads, so that the sender looks for it', () => {
