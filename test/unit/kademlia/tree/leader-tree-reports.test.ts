@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KEY_BITS } from '../../../../assignment/identifiers.ts';
 import { keyOfBits } from '../contacts.ts';
-import { cardOf, pathOf, Stage, suspectAfterMs } from './leader-tree-stage.ts';
+import { cardOf, hexOf, pathOf, Stage, suspectAfterMs } from './leader-tree-stage.ts';
 
 /** `found` is the agent that a look-up of the first key of the half finds; null: none yet. */
 function stageOf(found?: string | null) {
@@ -72,5 +72,45 @@ describe('a report', () => {
     }
     stage.leaders.set(keyOfBits('1'), cardOf('11'));
     assert.equal(isTaken('11'), true);
+  });
+});
+
+describe('reports of others', () => {
+  it('are answered only for subtrees of which this agent must know', () => {
+    const stage = stageOf().stage;
+    assert.deepEqual(stage.told('1'), {
+      ...{ type: 'TREE_ASK', key: hexOf('1'), length: 1, wave: '' },
+    });
+    for (const bits of ['', '0', '11', '00', '1'.repeat(KEY_BITS)]) {
+      assert.equal(stage.told(bits, {}, cardOf('evil')), null, `'${bits}'`);
+    }
+  });
+
+  it('are answered with their wave only while this agent asks for it', () => {
+    const stage = new Stage([pathOf('00', ['0', '00'])], ['0', '00']);
+    const cards = { '1': cardOf('1'), '01': cardOf('01') };
+    for (const bits of ['1', '01'] as const) stage.leaders.set(keyOfBits(bits), cards[bits]);
+    const tell = (bits: '1' | '01', wave: string) => stage.told(bits, { wave }, cards[bits])?.wave;
+    stage.beat();
+    assert.deepEqual([tell('1', ''), tell('01', '')], ['', '']);
+    const [first] = stage.beat();
+    const wave = first!.message.wave;
+    assert.deepEqual([tell('1', wave), tell('1', 'old'), tell('01', '')], [wave, '', '']);
+    // The other half has not answered the wave yet.
+    for (let i = 0; i < 30; i++) {
+      stage.beat();
+      assert.deepEqual([tell('1', wave), tell('01', '')], [wave, '']);
+    }
+    tell('01', wave);
+    stage.beat();
+    stage.beat();
+    assert.equal(tell('1', wave), '', 'the next wave has begun');
+  });
+
+  it('are not answered any more when another agent leads, so that the sender looks for it', () => {
+    const stage = stageOf().stage;
+    stage.paths = [pathOf('0', ['0', '00'], { first: 0n, key: 1n })];
+    stage.beat();
+    assert.equal(stage.told('1'), null);
   });
 });
