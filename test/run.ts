@@ -1,7 +1,7 @@
 // `npm test`: every test that a contributor runs before a commit. The unit tests and properties
-// share one process, and so do the simulations; every other file has its own process. The folders
-// `slow` hold slower tests, which `.ci/run` runs. Arguments after `npm test --` are patterns: only
-// tests whose names match are run.
+// share one process, and so do the simulations; every other file has its own process. Arguments after
+// `npm test --` are patterns: only tests whose names match are run. With `--slow` first, the tests of
+// the folders `slow`, and those of the archive, are run instead, as `.ci/run` does.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,17 +16,32 @@ const processes = 4;
 // Thousands of processes load the same sources. Without the cache each would compile them again.
 process.env.NODE_COMPILE_CACHE ??= path.join(root, 'node_modules/.cache/node-compile-cache');
 
-const alone = fs
-  .globSync('test/{contract/**,integration}/*.test.ts', { cwd: root, exclude: ['**/slow/**'] })
-  .sort();
+const isSlow = process.argv[2] === '--slow';
+
+function filesOf(pattern: string, exclude: readonly string[] = []): string[] {
+  return fs.globSync(pattern, { cwd: root, exclude }).sort();
+}
+
+// The files that take longest come first.
+const files = isSlow
+  ? [
+      'test/together/unit-slow.ts',
+      ...filesOf('test/{contract,integration}/slow/*.test.ts'),
+      ...filesOf('test/chaos/archive-*.test.ts'),
+    ]
+  : [
+      'test/together/unit.ts',
+      'test/together/simulation.ts',
+      ...filesOf('test/{contract/**,integration}/*.test.ts', ['**/slow/**']),
+      'test/tidy.test.ts',
+    ];
 
 run({
   cwd: root,
-  // The files that take longest come first.
-  files: ['test/together/unit.ts', 'test/together/simulation.ts', ...alone, 'test/tidy.test.ts'],
+  files,
   concurrency: processes,
   timeout: testMsMax,
-  testNamePatterns: process.argv.slice(2),
+  testNamePatterns: process.argv.slice(isSlow ? 3 : 2),
 })
   .on('test:fail', () => {
     process.exitCode = 1;
