@@ -25,7 +25,10 @@ export interface UrlFacts {
   readonly fetchUrl: RequestForm;
   /** Null for a seed. */
   readonly referrer: string | null;
-  /** The URL is requeued: by a refresh, or because the rules that skipped it have changed. */
+  /**
+   * The URL is requeued, by a refresh or because the rules that skipped it have changed, and has not
+   * been requested since.
+   */
   readonly again: boolean;
   /** The previous record of a page that was requeued, as `pages` shows it; null: none. */
   readonly former: Pick<UrlFacts, 'status' | 'error' | 'fetchedAt'> | null;
@@ -153,7 +156,7 @@ function urlFacts(
     notBefore: Math.round(Number(row.not_before)),
     fetchUrl: textOrNull(row.fetch_url) ?? asForm(identity),
     referrer: referrer === null ? null : longUrl(referrer, host),
-    again: Number(row.state) === 0 && Number(row.again) > 0,
+    again: Number(row.state) === 0 && Number(row.again) > 0 && Number(row.attempts) === 0,
     former: previousOf(row),
     settled: Number(row.done) > 0,
     status: numberOrNull(row.status),

@@ -172,8 +172,8 @@ export class UrlTable {
   }
 
   requeue(hostNumber: number, url: string, retry: Retry): void {
-    const id = this.#idOf(this.#hosts.numbered(hostNumber), url);
-    this.#s.requeue.run({ ...retry, id });
+    const row = this.#hosts.numbered(hostNumber);
+    this.#rows.amendments.requeue(row, this.#idOf(row, url), retry);
     // The next visit may be long after, as in a paused crawl.
     this.nextAt(hostNumber);
   }
@@ -436,10 +436,6 @@ function statements(db: Connection) {
          WHERE id = ? AND state = 0 RETURNING again`,
       )
       .pluck(),
-    requeue: db.prepare<[Retry & { readonly id: number }]>(
-      `UPDATE urls SET attempts = $attempts, failed_since = $failedSince, not_before = $notBefore
-       WHERE id = $id AND state = 0`,
-    ),
     settle: db.prepare<[number, number]>(SETTLE),
     settleShared: db.prepare<[number, number], SettledRow>(`${SETTLE} RETURNING key, state`),
     unsettled: db.prepare<[number], { id: number; key: string }>(

@@ -1,6 +1,6 @@
-// Tests facts that are learned about a queued URL later, namely that it is a sitemap or redirects
-// to another form of itself: they are kept through all later changes of the URL, and sent to the
-// copies.
+// Tests facts that are learned about a queued URL later, namely that it is a sitemap, redirects to
+// another form of itself, or failed: they are kept through all later changes of the URL, and sent to
+// the copies.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -67,6 +67,41 @@ test('sitemaps: the copies of a queued URL learn that it was declared', () => {
   owner.enqueue(HOST, { url: at('/1'), depth: 0, sitemap: true }, null);
   stream();
   assert.equal(next().sitemap, true);
+});
+
+test('attempts: a copy that takes over continues to count the failed requests, in every round', () => {
+  const { owner, stream, next } = pair();
+  owner.enqueue(HOST, { url: at('/1'), depth: 0 }, null);
+  const { number } = owner.host(HOST);
+  const fail = (attempts: number) =>
+    owner.requeue(number, at('/1'), { attempts, failedSince: 100, notBefore: 900 });
+  stream();
+  fail(1);
+  fail(2);
+  stream();
+  assert.deepEqual([next().attempts, next().depth], [2, 0]);
+  // A wait without a request is no news for the copies.
+  const { to } = owner.rowEvents(HOST, 0, 100, 0);
+  fail(2);
+  assert.equal(owner.rowEvents(HOST, 0, 100, 0).to, to);
+  // Redirects to another form of the URL begin anew.
+  owner.moveTo(number, at('/1'), { fetchUrl: `${at('/1')}?s=1`, hops: 1 });
+  stream();
+  assert.deepEqual([next().attempts, next().hops], [0, 1]);
+  fail(1);
+  stream();
+  assert.deepEqual([next().attempts, next().hops], [1, 1]);
+  owner.recordPage(number, { ...page, url: at('/1'), attempts: 2 });
+  owner.settle(HOST, at('/1'));
+  stream();
+  assert.equal(next(), null);
+  owner.beginRound(1);
+  owner.requeueKnown(HOST, 10);
+  stream();
+  assert.equal(next().attempts, 0);
+  fail(3);
+  stream();
+  assert.equal(next().attempts, 3);
 });
 
 test('forms: a copy that takes over continues with the form to which redirects led', () => {
