@@ -131,6 +131,12 @@ class Kept extends Writable {
   }
 }
 
+/**
+ * Keys of `cluster` for a crawl whose requests are counted. An agent that a busy machine stalls for
+ * 0.6 of `suspectAfterMs` requests its open pages again.
+ */
+export const patient = { failureDetector: { heartbeatMs: 100, suspectAfterMs: 60_000 } };
+
 /** A directory for the configs and data of one test. */
 export class Scratch {
   readonly directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-cli-'));

@@ -17,7 +17,7 @@ export async function site(t: TestContext, net: number, links: readonly string[]
     web.stop();
   });
   const config = (exclude: readonly string[]) =>
-    scratch.config(2, {
+    scratch.config(1, {
       seeds: [`${web.origin('site')}/`],
       scope: { hosts: ['*'], exclude },
       politeness: { hostDelayMs: 30 },

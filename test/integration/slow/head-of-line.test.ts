@@ -5,18 +5,8 @@
 import { test } from 'node:test';
 import { crawlBesideSlowHosts } from '../head-of-line-stage.ts';
 
-const cases = [
-  {
-    // 16 threads visit 32 hosts at a time, not counting hosts with slow answers.
-    title: 'hosts without answers do not delay others, even if more than are visited at a time',
-    ...{ hosts: 42, slowHosts: 40, pages: 15, slowPages: 1, threads: 16 },
-  },
-  {
-    title: 'hosts without answers do not delay others, even if many times the number of threads',
-    ...{ hosts: 62, slowHosts: 60, pages: 15, slowPages: 1, threads: 4 },
-  },
-];
-
-for (const { title, ...web } of cases) {
-  test(`visits: ${title}`, (t) => crawlBesideSlowHosts(t, web));
-}
+test('visits: hosts without answers do not delay others, even if many times the number of threads', (t) => {
+  // 4 threads visit 8 hosts at a time, not counting hosts with slow answers.
+  const web = { hosts: 62, slowHosts: 60, pages: 15, slowPages: 1, threads: 4 };
+  return crawlBesideSlowHosts(t, web);
+});

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import type { NetworksAudit } from '../../../agent/cli/audit/audit-networks.ts';
 import { RedisProcess, withoutRedis } from '../../contract/networks/redis-process.ts';
-import { start } from '../cli-process.ts';
+import { patient, run, start } from '../cli-process.ts';
 import { assertCode, assertWhole, crawlOf, size } from '../cluster-stage.ts';
 
 /** With `wait`, an answer that is only late leads to no page that both fetch. */
@@ -15,7 +15,7 @@ const times = { onTimeout: 'wait', timeoutMs: 500, leaseMs: 3000 };
 test('a network at rest gets hosts of another one', { skip: withoutRedis }, async (t) => {
   const redis = await RedisProcess.start();
   const networks = { berlin: redis.url(), paris: redis.url() };
-  const crawl = await crawlOf(t, 127, 2);
+  const crawl = await crawlOf(t, 127, 1, [], patient);
   const { web } = crawl.web;
   const closed = Array.from({ length: size.hosts }, (_, host) => host).find((i) =>
     web.hasRobots(i),
@@ -27,14 +27,14 @@ test('a network at rest gets hosts of another one', { skip: withoutRedis }, asyn
       ...(network === 'paris' && { seeds: [`${web.origin(closed)}/private/none`] }),
       politeness: { hostDelayMs: 500 },
       agent: { ...config.agent, dataDir: network },
-      cluster: { ...config.cluster, agents: 2 },
+      cluster: { ...config.cluster, agents: 1 },
       dedup: { mode: 'redis', network, networks, ...times },
     }),
   );
   const launches = files.map((file) => start(['launch', file]));
   for (const { ended } of launches) assertCode(await ended, 0);
   assertWhole(crawl, 0);
-  const audited = await start(['audit', ...files, '--json']).ended;
+  const audited = await run('audit', ...files, '--json');
   assertCode(audited, 0);
   const { all } = JSON.parse(audited.stdout) as NetworksAudit;
   assert.deepEqual([all.overlap.count, all.missing.count, all.queued], [0, 0, 0]);
