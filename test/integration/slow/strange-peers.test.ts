@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { describe, type TestContext, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import type { ClusterStatus } from '../../../agent/cli/status/status-command.ts';
 import { settingsOf } from '../../../agent/composition/config-parts.ts';
 import type { Envelope, Message } from '../../../agent/core/protocol/messages.ts';
@@ -18,7 +18,7 @@ import { play } from '../../contract/messaging/kit.ts';
 import { strangers } from '../../contract/messaging/strangers.ts';
 import { holds, judge } from '../../web/judge.ts';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
-import { run, Scratch, start, until } from '../cli-process.ts';
+import { type Running, run, Scratch, start, until } from '../cli-process.ts';
 import { type Gate, startGate } from '../gate-server.ts';
 
 const size = { hosts: 8, pages: 14, port: 0, shares: { flaky: 0, slow: 0 } };
@@ -31,12 +31,6 @@ async function webOf(t: TestContext, second: number): Promise<RunningWeb> {
   const web = await startWeb({ ...size, net: second });
   t.after(() => web.stop());
   return web;
-}
-
-async function gateOf(t: TestContext): Promise<Gate> {
-  const gate = await startGate();
-  t.after(() => gate.stop());
-  return gate;
 }
 
 function scratchOf(t: TestContext): Scratch {
@@ -101,68 +95,71 @@ async function untilAnswered(what: string, say: () => void, is: () => boolean): 
   }
 }
 
-describe('strange peers', { concurrency: 2 }, () => {
-  test('garbage and held connections at every port do not disturb the crawl', async (t) => {
-    const [web, scratch] = [await webOf(t, 45), scratchOf(t)];
-    const config = await scratch.config(2, { seeds: [web.seed] });
-    const launch = start(['launch', config]);
-    await until('the first requests', () => web.requests().length > 5);
-    const ports = ['a1', 'a2'].map((id) => readConfig(config, id).port);
-    const held: net.Socket[] = [];
-    for (let k = 0; k < heldConnections; k++) {
-      const socket = net.connect({ port: ports[k % 2]!, host: '127.0.0.1' });
-      held.push(socket.on('error', () => {}));
-    }
-    t.after(() => {
-      for (const socket of held) socket.destroy();
-    });
-    const noise = Buffer.from(Array.from({ length: 4096 }, (_, k) => (k * 193 + (k >> 3)) % 256));
-    await Promise.all(
-      ports.flatMap((port) => [
-        ...strangers.map(({ steps }) => play(port, steps)),
-        play(port, [{ hex: noise.toString('hex') }]),
-      ]),
-    );
-    const { code, stderr } = await launch.ended;
-    assert.equal(code, 0, stderr);
-    assertUnharmed(web);
-    const log = fs.readFileSync(path.join(scratch.dataDir, 'a1', 'agent.log'), 'utf8');
-    for (const refusal of ['wrong_version', 'bad_magic', 'bad_shape']) {
-      assert.match(log, new RegExp(`"code":"${refusal}".*frame refused`));
-    }
+test('garbage and held connections at every port do not disturb the crawl', async (t) => {
+  const [web, scratch] = [await webOf(t, 45), scratchOf(t)];
+  const config = await scratch.config(2, { seeds: [web.seed] });
+  const launch = start(['launch', config]);
+  await until('the first requests', () => web.requests().length > 5);
+  const ports = ['a1', 'a2'].map((id) => readConfig(config, id).port);
+  const held: net.Socket[] = [];
+  for (let k = 0; k < heldConnections; k++) {
+    const socket = net.connect({ port: ports[k % 2]!, host: '127.0.0.1' });
+    held.push(socket.on('error', () => {}));
+  }
+  t.after(() => {
+    for (const socket of held) socket.destroy();
   });
+  const noise = Buffer.from(Array.from({ length: 4096 }, (_, k) => (k * 193 + (k >> 3)) % 256));
+  await Promise.all(
+    ports.flatMap((port) => [
+      ...strangers.map(({ steps }) => play(port, steps)),
+      play(port, [{ hex: noise.toString('hex') }]),
+    ]),
+  );
+  const { code, stderr } = await launch.ended;
+  assert.equal(code, 0, stderr);
+  assertUnharmed(web);
+  const log = fs.readFileSync(path.join(scratch.dataDir, 'a1', 'agent.log'), 'utf8');
+  for (const refusal of ['wrong_version', 'bad_magic', 'bad_shape']) {
+    assert.match(log, new RegExp(`"code":"${refusal}".*frame refused`));
+  }
+});
 
-  test('an agent of another version is refused with the version, and the crawl continues', async (t) => {
-    const [web, gate, scratch] = [await webOf(t, 46), await gateOf(t), scratchOf(t)];
-    const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
-    const launch = start(['launch', file, '--agents', '1']);
+test('an agent ends with 5 and the reason if a joined agent of another version refuses it', async (t) => {
+  const scratch = scratchOf(t);
+  const file = await scratch.config(2);
+  const { listen } = readConfig(file, 'a2');
+  await impostor(t, 'a2', listen, ({ message }, send) => {
+    if (message.type !== 'HELLO') return;
+    const versions = { path: 'version.protocol', yours: '1', theirs: '999' };
+    const { greeting = '' } = message;
+    send(message.address, { type: 'REFUSED', greeting, ...versions, joined: true });
+  });
+  const { code, stderr } = await run('agent', file, '--id', 'a1');
+  assert.equal(code, 5, stderr);
+  assert.match(stderr, /a2 refused this one: version\.protocol is 1 here and 999 there/);
+});
+
+describe('a joined agent', () => {
+  let gate: Gate;
+  let web: RunningWeb;
+  let launch: Running;
+  /** The config of the crawl. Only its agent a1 runs, so a test may be a2. */
+  let file: string;
+  const scratch = new Scratch();
+  const a1 = { id: 'a1', inc: 0 };
+  before(async () => {
+    [gate, web] = await Promise.all([startGate(), startWeb({ ...size, net: 46 })]);
+    file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
+    launch = start(['launch', file, '--agents', '1']);
     await until('the first requests', () => web.requests().length > 3);
-    const { config, listen: address } = readConfig(file, 'a2');
-    const fake = await impostor(t, 'a2', address, () => {});
-    const fingerprint = fingerprintOf(config, { protocol: 999, canonicalForm: 1 });
-    const hello: Message = { type: 'HELLO', capacity: 1, address, fingerprint, n: 0 };
-    const { listen } = readConfig(file, 'a1');
-    const refused = () => fake.received.find(({ type }) => type === 'REFUSED');
-    await untilAnswered(
-      'the refusal',
-      () => fake.send({ id: 'a1', inc: 0 }, listen, hello),
-      () => refused() !== undefined,
-    );
-    gate.open();
-    const { path: where, yours, theirs } = refused() as Extract<Message, { type: 'REFUSED' }>;
-    assert.equal(where, 'version.protocol');
-    assert.equal(yours, '999');
-    assert.match(theirs, /^\d+$/);
-    const { code, stderr } = await launch.ended;
-    assert.equal(code, 0, stderr);
-    assertUnharmed(web);
+  });
+  after(async () => {
+    scratch.clean();
+    await Promise.all([gate.stop(), web.stop()]);
   });
 
-  test('status --json counts refused claims by sender', async (t) => {
-    const [gate, scratch] = [await gateOf(t), scratchOf(t)];
-    const file = await scratch.config(2, { seeds: [gate.seed] });
-    const launch = start(['launch', file, '--agents', '1']);
-    await until('a1', () => scratch.pid('a1') !== null);
+  test('refuses an agent of another version with the version, and status --json counts refused claims by sender', async (t) => {
     const { config, listen: address } = readConfig(file, 'a2');
     const fake = await impostor(t, 'a2', address, () => {});
     const fingerprint = fingerprintOf(config, { protocol: 999, canonicalForm: 1 });
@@ -170,71 +167,47 @@ describe('strange peers', { concurrency: 2 }, () => {
     const { listen } = readConfig(file, 'a1');
     fake.send({ id: 'a9', inc: 0 }, listen, hello);
     // The answer to this message shows that the message before it on the connection was read.
+    const refused = () => fake.received.find(({ type }) => type === 'REFUSED');
     await untilAnswered(
       'the refusal',
-      () => fake.send({ id: 'a1', inc: 0 }, listen, hello),
-      () => fake.received.some(({ type }) => type === 'REFUSED'),
+      () => fake.send(a1, listen, hello),
+      () => refused() !== undefined,
     );
+    const { path: where, yours, theirs } = refused() as Extract<Message, { type: 'REFUSED' }>;
+    assert.equal(where, 'version.protocol');
+    assert.equal(yours, '999');
+    assert.match(theirs, /^\d+$/);
     const { code, stdout, stderr } = await run('status', file, '--json');
     assert.equal(code, 0, stderr);
-    const [{ refused } = { refused: [] }] = (JSON.parse(stdout) as ClusterStatus).agents;
-    assert.deepEqual(refused, [{ agent: 'a2', claim: 'hello', count: 1 }]);
-    gate.open();
-    assert.equal((await launch.ended).code, 0);
+    const [status] = (JSON.parse(stdout) as ClusterStatus).agents;
+    assert.deepEqual(status?.refused, [{ agent: 'a2', claim: 'hello', count: 1 }]);
   });
 
-  test('an agent ends with 5 and the reason if a joined agent of another version refuses it', async (t) => {
-    const scratch = scratchOf(t);
-    const file = await scratch.config(2);
-    const { listen } = readConfig(file, 'a2');
-    await impostor(t, 'a2', listen, ({ message }, send) => {
-      if (message.type !== 'HELLO') return;
-      const versions = { path: 'version.protocol', yours: '1', theirs: '999' };
-      const { greeting = '' } = message;
-      send(message.address, { type: 'REFUSED', greeting, ...versions, joined: true });
-    });
-    const { code, stderr } = await run('agent', file, '--id', 'a1');
-    assert.equal(code, 5, stderr);
-    assert.match(stderr, /a2 refused this one: version\.protocol is 1 here and 999 there/);
-  });
-
-  test('an agent outside the config becomes a member after it has answered at its announced address', async (t) => {
-    const [web, gate, scratch] = [await webOf(t, 48), await gateOf(t), scratchOf(t)];
-    const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
-    const launch = start(['launch', file, '--agents', '1']);
-    await until('the first requests', () => web.requests().length > 3);
+  test('lets an agent outside the config become a member after it has answered at its announced address', async (t) => {
     const { config, listen } = readConfig(file, 'a1');
     const agents = config.cluster.agents as readonly AgentEntry[];
     const { fingerprint } = settingsOf({ config, entry: agents[0]!, agents });
     const victim = await impostor(t, 'victim', 'tcp://127.0.0.1:*', () => {});
     const hello = { type: 'HELLO', capacity: 1, fingerprint, greeting: 'g', n: 0 } as const;
-    let a1 = { id: 'a1', inc: 0 };
+    let to = a1;
     const x = await impostor(t, 'x', 'tcp://127.0.0.1:*', ({ message, from }, send) => {
       if (message.type !== 'PROBE') return;
-      a1 = from;
+      to = from;
       send(listen, { ...hello, address: x.address, proof: message.nonce });
     });
-    x.send(a1, listen, { ...hello, address: victim.address });
+    x.send(to, listen, { ...hello, address: victim.address });
     await until('a probe to the other address', () => victim.received.length > 0);
-    x.send(a1, listen, { ...hello, address: x.address });
+    x.send(to, listen, { ...hello, address: x.address });
     const isWelcome = () => x.received.some(({ type }) => type === 'WELCOME');
     await until('the welcome', isWelcome);
     assert.deepEqual(new Set(victim.received.map(({ type }) => type)), new Set(['PROBE']));
-    x.send(a1, listen, { type: 'LEAVE' });
-    gate.open();
-    const { code, stderr } = await launch.ended;
-    assert.equal(code, 0, stderr);
-    assertUnharmed(web);
+    x.send(to, listen, { type: 'LEAVE' });
   });
 
-  test('an agent with other settings ends with 5 and names the key and both values', async (t) => {
-    const [web, gate, scratch] = [await webOf(t, 47), await gateOf(t), scratchOf(t)];
-    const file = await scratch.config(2, { seeds: [web.seed, gate.seed] });
+  test('refuses an agent with other settings, which ends with 5 and names the key and both values', async () => {
     const other = JSON.parse(fs.readFileSync(file, 'utf8'));
     const differing = scratch.write('other.json', { ...other, limits: { depthPerHost: 7 } });
     const renamed = scratch.write('renamed.json', { ...other, name: 'news', limits: { pages: 7 } });
-    const launch = start(['launch', file, '--agents', '1']);
-    await until('the first requests', () => web.requests().length > 3);
     const { code, stderr } = await run('agent', differing, '--id', 'a2');
     assert.equal(code, 5, stderr);
     assert.match(stderr, /a1 refused this one: limits\.depthPerHost is 7 here and 16 there/);
@@ -245,9 +218,12 @@ describe('strange peers', { concurrency: 2 }, () => {
       stranger.stderr,
       /a1 refused this one: name is \\*"news\\*" here and \\*"cli-test\\*" there/,
     );
+  });
+
+  test('crawls on undisturbed by all of them', async () => {
     gate.open();
-    const end = await launch.ended;
-    assert.equal(end.code, 0, end.stderr);
+    const { code, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
     assertUnharmed(web);
   });
 });
