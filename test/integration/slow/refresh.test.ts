@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { readWarc } from '../../unit/archive/reading.ts';
-import { run, start, until } from '../cli-process.ts';
+import { call, run, start, until } from '../cli-process.ts';
 import { type Asked, crawl, HOSTS, stage } from '../refresh-stage.ts';
 
 /** Counts the types and profiles of the page responses in all archives. */
@@ -123,7 +123,9 @@ test('refresh: an interrupted round continues as the same round', async (context
   assert.deepEqual(await select('SELECT DISTINCT round FROM pages'), [{ round }]);
   assert.equal(note().round, round);
   await audited();
-  assert.match(await crawl(config), /the crawl is complete already; --refresh requests/);
+  // It starts no process, so it is called in this one.
+  const { stderr: said } = await call(['launch', config]);
+  assert.match(said, /the crawl is complete already; --refresh requests/);
 });
 
 test('refresh: pages that a block or a narrowed scope excludes keep their last answer', async (context) => {
