@@ -4,12 +4,17 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { withoutRedis } from '../../contract/networks/redis-process.ts';
 import { outputOf, Scratch } from '../cli-process.ts';
 
 const program = path.resolve(import.meta.dirname, '../../web/networks-demo.ts');
+
+/** Compiled sources, which all processes of the demo share; not in the directory that must be empty. */
+const NODE_COMPILE_CACHE =
+  process.env.NODE_COMPILE_CACHE ?? path.join(os.tmpdir(), 'node-compile-cache');
 
 /** Runs the demo with a directory of its own for temporary files. */
 async function demo(
@@ -20,12 +25,7 @@ async function demo(
   const scratch = new Scratch();
   t.after(() => scratch.clean());
   const child = spawn(process.execPath, [program], {
-    env: {
-      ...process.env,
-      TMPDIR: scratch.directory,
-      NODE_DISABLE_COMPILE_CACHE: '1',
-      ...environment,
-    },
+    env: { ...process.env, TMPDIR: scratch.directory, NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = outputOf(child);
