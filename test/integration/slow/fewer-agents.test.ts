@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Audit } from '../../../agent/cli/audit/audit-report.ts';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
-import { run, Scratch, start, until } from '../cli-process.ts';
+import { call, run, Scratch, start, until } from '../cli-process.ts';
 
 /** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 68;
@@ -35,7 +35,7 @@ describe('an interrupted crawl of three agents with queued URLs', () => {
 
   before(async () => {
     web = await startWeb({
-      ...{ hosts: 12, pages: 10, port: 0, net, sparse: true },
+      ...{ hosts: 12, pages: 6, port: 0, net, sparse: true },
       shares: { flaky: 0, slow: 0 },
     });
     config = await scratch.config(3, { seeds: [web.seed], politeness: { hostDelayMs: 1500 } });
@@ -63,32 +63,21 @@ describe('an interrupted crawl of three agents with queued URLs', () => {
     return { code, audit: JSON.parse(stdout) as Audit };
   };
 
-  test('launch refuses to omit agents with queued URLs, and names remedies', async () => {
-    const before = await audited();
-    assert.ok(before.audit.queued > 0);
-    const requests = web.requests().length;
-    const refused = await run('launch', config, '--agents', 'a1');
-    assert.equal(refused.code, 4, refused.stderr);
-    assert.match(refused.stderr, /^ {2}a[23]: \d+ queued URLs? .*of \d+ hosts? \(127\./m);
-    assert.equal(web.requests().length, requests);
-    assert.deepEqual(await audited(), before, 'nothing was changed');
-
-    // A config with fewer agents is refused, too.
-    const { agents } = quick.cluster;
-    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents: [agents[0]] } });
-    const fewer = await run('launch', config);
-    assert.equal(fewer.code, 4, fewer.stderr);
-    assert.match(fewer.stderr, /the config does not have a2, a3 .*put each back/);
-    scratch.write('crawl.json', quick);
-
-    const { code, stderr } = await run(...remedyOf(refused.stderr, 'launch'));
-    assert.equal(code, 0, stderr);
-    const { code: auditCode, audit } = await audited();
-    assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
-  });
+  /** The config with other names for the agents. */
+  const renamed = () => {
+    const agents = quick.cluster.agents.map((entry) => ({
+      ...entry,
+      id: entry.id.replace('a', 'b'),
+    }));
+    return { ...quick, cluster: { ...quick.cluster, agents } };
+  };
+  const completed = async () => {
+    const { code, audit } = await audited();
+    assert.deepEqual([code, audit.complete, audit.queued], [0, true, 0]);
+  };
 
   test('launch may omit an agent that has handed over its hosts', async () => {
-    const refused = await run('launch', config, '--agents', 'a1');
+    const refused = await call(['launch', config, '--agents', 'a1']);
     assert.equal(refused.code, 4, refused.stderr);
     scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 1500 } });
     const all = start(remedyOf(refused.stderr, 'launch'));
@@ -105,49 +94,57 @@ describe('an interrupted crawl of three agents with queued URLs', () => {
     scratch.write('crawl.json', quick);
     const { code, stderr } = await run('launch', config, '--agents', 'a1');
     assert.equal(code, 0, stderr);
-    const { code: auditCode, audit } = await audited();
-    assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
+    await completed();
   });
 
-  test('launch refuses renamed agents, so that they do not fetch pages again', async () => {
+  test('launch refuses to omit agents with queued URLs, or renamed ones, and names remedies', async () => {
+    // Nor does an agent that is started by hand record a completion without them.
+    const alone = await run('agent', config, '--id', 'a1');
+    assert.equal(alone.code, 11, alone.stderr);
+    assert.match(alone.stderr, /has no work left, but the crawl is not complete/);
+    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
+
+    const before = await audited();
+    assert.ok(before.audit.queued > 0);
     const requests = web.requests().length;
-    const agents = quick.cluster.agents.map((entry: { id: string }) => {
-      return { ...entry, id: entry.id.replace('a', 'b') };
-    });
-    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents } });
-    const renamed = await run('launch', config);
-    assert.equal(renamed.code, 4, renamed.stderr);
-    assert.match(renamed.stderr, /a1: .* fetched pages? of/);
-    assert.match(renamed.stderr, /the config does not have a1, a2, a3 \(removed, or renamed\)/);
-    assert.equal(web.requests().length, requests);
+    const refused = await call(['launch', config, '--agents', 'a1']);
+    assert.equal(refused.code, 4, refused.stderr);
+    assert.match(refused.stderr, /^ {2}a[23]: \d+ queued URLs? .*of \d+ hosts? \(127\./m);
+
+    // A config with fewer agents is refused, too.
+    const { agents } = quick.cluster;
+    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents: [agents[0]] } });
+    const fewer = await call(['launch', config]);
+    assert.equal(fewer.code, 4, fewer.stderr);
+    assert.match(fewer.stderr, /the config does not have a2, a3 .*put each back/);
+
+    // Renamed agents would fetch pages again.
+    scratch.write('crawl.json', renamed());
+    const strange = await call(['launch', config]);
+    assert.equal(strange.code, 4, strange.stderr);
+    assert.match(strange.stderr, /a1: .* fetched pages? of/);
+    assert.match(strange.stderr, /the config does not have a1, a2, a3 \(removed, or renamed\)/);
+
     scratch.write('crawl.json', quick);
-    assert.equal((await run('launch', config)).code, 0);
+    assert.equal(web.requests().length, requests);
+    assert.deepEqual(await audited(), before, 'nothing was changed');
+    const { code, stderr } = await run(...remedyOf(refused.stderr, 'launch'));
+    assert.equal(code, 0, stderr);
+    await completed();
+
     // A complete crawl stays complete after its agents are renamed.
-    scratch.write('crawl.json', { ...quick, cluster: { ...quick.cluster, agents } });
-    const complete = await run('launch', config);
+    scratch.write('crawl.json', renamed());
+    const complete = await call(['launch', config]);
     assert.equal(complete.code, 0, complete.stderr);
     assert.match(complete.stderr, /the crawl is complete already/);
-    const { code, audit } = await audited();
-    assert.deepEqual([code, audit.problems.list], [0, []]);
-    const refresh = await run('launch', config, '--refresh');
+    const { code: auditCode, audit } = await audited();
+    assert.deepEqual([auditCode, audit.problems.list], [0, []]);
+    const refresh = await call(['launch', config, '--refresh']);
     assert.equal(refresh.code, 4, refresh.stderr);
     scratch.write('crawl.json', quick);
     const asked = web.requests().length;
     const refreshed = await run(...remedyOf(refresh.stderr, 'launch'));
     assert.equal(refreshed.code, 0, refreshed.stderr);
     assert.ok(web.requests().length > asked);
-  });
-
-  test('an agent records no completion without agents that have queued URLs, and launch resumes them', async () => {
-    // The agent is started by hand, since a launch would refuse.
-    const agent = start(['agent', config, '--id', 'a1']);
-    const ended = await agent.ended;
-    assert.equal(ended.code, 11, ended.stderr);
-    assert.match(ended.stderr, /has no work left, but the crawl is not complete/);
-    assert.equal(fs.existsSync(path.join(scratch.dataDir, 'complete.json')), false);
-    const { code, stderr } = await run('launch', config);
-    assert.equal(code, 0, stderr);
-    const { code: auditCode, audit } = await audited();
-    assert.deepEqual([auditCode, audit.complete, audit.queued], [0, true, 0]);
   });
 });

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { run, Scratch, start, until, untilAsked, untilJoined } from '../cli-process.ts';
+import { call, run, Scratch, start, until, untilAsked, untilJoined } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
 
 test('an agent that was down at the end is told of it when the others are started again', async (context) => {
@@ -33,6 +33,10 @@ test('an agent that was down at the end is told of it when the others are starte
   const { code, stderr } = await others.ended;
   assert.equal(code, 0, stderr);
 
+  const alone = await run('agent', config, '--id', 'a1');
+  assert.equal(alone.code, 0, 'an agent that saw the end and finds no late agent ends, alone');
+  assert.match(alone.stderr, /starts to tell a3/);
+
   const a3 = begin('agent', late, '--id', 'a3');
   const waits = /has no majority: 1 of 3 agents are connected; start at least 1 of a1, a2 /;
   await until('it says what it waits for', () => waits.test(a3.stderr()));
@@ -46,24 +50,8 @@ test('an agent that was down at the end is told of it when the others are starte
     const note = JSON.parse(fs.readFileSync(path.join(directory, 'complete.json'), 'utf8'));
     assert.deepEqual(note.agents, ['a1', 'a2', 'a3']);
   }
-  const third = await run('agent', config, '--id', 'a1');
+  const third = await call(['agent', config, '--id', 'a1']);
   assert.match(third.stderr, /the crawl is complete already/);
-});
-
-test('an agent that saw the end and finds no late agent ends, alone', async (context) => {
-  const scratch = new Scratch();
-  const gate = await startGate();
-  context.after(async () => {
-    scratch.clean();
-    await gate.stop();
-  });
-  gate.open();
-  const config = await scratch.config(3, { seeds: [gate.seed] }, { quorum: 'majority' });
-  const crawled = await run('launch', config, '--agents', 'a1,a2');
-  assert.equal(crawled.code, 0, crawled.stderr);
-  const alone = await run('agent', config, '--id', 'a1');
-  assert.equal(alone.code, 0, alone.stderr);
-  assert.match(alone.stderr, /starts to tell a3/);
 });
 
 test('an unblock after the end survives the crash of the only agent that has it', async (context) => {
