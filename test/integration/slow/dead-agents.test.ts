@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import type net from 'node:net';
-import path from 'node:path';
 import { describe, test } from 'node:test';
 import { listening, start, until } from '../cli-process.ts';
 import { stage } from '../dead-agents-stage.ts';
@@ -58,22 +57,23 @@ describe('dead agents', { concurrency: 2 }, () => {
     assert.match(stdout, /^a2 .* crashed \(SIGABRT\)$/m);
   });
 
-  for (const gone of ['state.sqlite', '.'] as const) {
-    const what = gone === '.' ? 'directory' : 'state file';
-    test(`an agent ends with 4 if its ${what} is deleted, and the other agents continue`, async (context) => {
-      const { scratch, gate, config, running } = await stage(context, 2);
-      const launch = start(['launch', config]);
-      await until('both agents', running);
-      fs.rmSync(path.join(scratch.dataDir, 'a2', gone), { recursive: true });
-      const end = /a2.*state\.sqlite was deleted or replaced/;
-      await until('the end of a2', () => end.test(launch.stderr()));
-      await until('the message of the launch', () =>
-        /a2 failed \(4\); 1 agent of this launch continues; to start it/.test(launch.stderr()),
-      );
-      gate.open();
-      const { code, stdout, stderr } = await launch.ended;
-      assert.equal(code, 0, stderr);
-      assert.match(stdout, /^a1 .* complete$/m);
-    });
-  }
+  test('an agent ends with 4 if its state file or directory is deleted, and the others continue', async (context) => {
+    const { scratch, gate, config, running } = await stage(context, 3);
+    const launch = start(['launch', config]);
+    await until('all agents', running);
+    for (const [path, id, left] of [
+      ['a2/state.sqlite', 'a2', '2 agents of this launch continue'],
+      ['a3', 'a3', '1 agent of this launch continues'],
+    ] as const) {
+      fs.rmSync(`${scratch.dataDir}/${path}`, { recursive: true });
+      const end = new RegExp(`${id}.*state\\.sqlite was deleted or replaced`);
+      await until(`the end of ${id}`, () => end.test(launch.stderr()));
+      const failed = `${id} failed (4); ${left}; to start it`;
+      await until(`the message about ${id}`, () => launch.stderr().includes(failed));
+    }
+    gate.open();
+    const { code, stdout, stderr } = await launch.ended;
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^a1 .* complete$/m);
+  });
 });
