@@ -1,5 +1,5 @@
 // The name identifies a crawl: no command acts on or reads a crawl of another name, neither by its
-// endpoints nor in its data directory.
+// endpoints nor in its data directory. An agent that has left is named until it returns.
 // The slower of these tests; the others are in `test/integration/crawl-names.test.ts`.
 
 import assert from 'node:assert/strict';
@@ -7,8 +7,9 @@ import { test } from 'node:test';
 import { run, start } from '../cli-process.ts';
 import { commandsOf, stage, untilStatus } from '../crawl-names-stage.ts';
 
-test('no command with a renamed config acts on the running crawl or reads its files', async (context) => {
-  const { renamed, gate, untouched, refused, end, scratch } = await stage(context);
+type Staged = Awaited<ReturnType<typeof stage>>;
+
+async function refusesRenamed({ renamed, gate, untouched, refused, scratch }: Staged) {
   for (const [command, ...words] of commandsOf(gate.seed)) {
     await refused(command, renamed, ...words);
   }
@@ -25,13 +26,10 @@ test('no command with a renamed config acts on the running crawl or reads its fi
   }
   assert.ok(scratch.pid('a1') !== null);
   await untouched();
-  await end();
-  await refused('query', renamed, 'SELECT 1');
-  await refused('explain', renamed, gate.seed);
-});
+}
 
-test('status and receipts report that an agent has left, also after the others were restarted', async (context) => {
-  const { config, launch, scratch } = await stage(context);
+/** Stops a2, kills and restarts a1, and starts a2 as the status says. */
+async function reportsLeave({ config, launch, scratch }: Staged) {
   assert.equal((await run('stop', config, 'a2')).code, 0);
   await untilStatus(config, (agents) => {
     return agents.length === 1 && agents[0]!.recent.some(({ kind }) => kind === 'leave');
@@ -58,6 +56,26 @@ test('status and receipts report that an agent has left, also after the others w
   assert.doesNotMatch((await run('status', config)).stderr, /has left/);
   assert.equal((await run('stop', config)).code, 0);
   assert.deepEqual([(await a1.ended).code, (await a2.ended).code], [11, 11]);
+}
+
+test('two agents, and a config with their endpoints and another name', async (context) => {
+  const staged = await stage(context);
+  await context.test(
+    'no command with a renamed config acts on the running crawl or reads its files',
+    () => refusesRenamed(staged),
+  );
+  await context.test(
+    'status and receipts report that an agent has left, also after the others were restarted',
+    () => reportsLeave(staged),
+  );
+  await context.test(
+    'no command with a renamed config reads the files of the ended crawl',
+    async () => {
+      const { renamed, gate, refused } = staged;
+      await refused('query', renamed, 'SELECT 1');
+      await refused('explain', renamed, gate.seed);
+    },
+  );
 });
 
 test('kademlia: a stop of all agents says which one has left earlier', async (context) => {
