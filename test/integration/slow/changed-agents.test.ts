@@ -4,56 +4,44 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { stage } from '../changed-agents-stage.ts';
-import { run, start, until } from '../cli-process.ts';
+import { run, scenarioMsMax, start, until } from '../cli-process.ts';
 
-for (const numbered of [true, false]) {
-  const kind = numbered ? 'numbered' : 'listed';
+type Staged = Awaited<ReturnType<typeof stage>>;
 
-  test(`status names the command that adds an agent to a running ${kind} cluster`, async (context) => {
-    const { config, agents, setAgents, inCluster, launch } = await stage(context, numbered);
-    setAgents(numbered ? 3 : agents);
-    const status = await run('status', config);
-    assert.equal(status.code, 0, status.stderr);
-    const command = /ubiring.* (agent .* --id a3)$/m.exec(status.stderr)?.[1];
-    assert.ok(command, status.stderr);
-    for (const verb of ['pause', 'resume']) {
-      const { code, stdout, stderr } = await run(verb, config);
-      assert.match(stdout, /^a1: applied$[\s\S]*^a2: applied$/m, stderr);
-      // A listed a3 has an address and counts as not reached; a numbered a3 has no port yet.
-      assert.equal(code, numbered ? 0 : 1, stderr);
-    }
-    const a3 = start(command.split(' '));
-    await inCluster('a1', 'a2', 'a3');
-    const stop = await run('stop', config);
-    assert.equal(stop.code, 0, stop.stdout + stop.stderr);
-    assert.equal((await a3.ended).code, 11);
-    assert.equal((await launch.ended).code, 11);
-  });
-
-  test(`stop reaches an agent that was removed from the config of a ${kind} cluster, and it hands over`, async (context) => {
-    const { config, agents, setAgents, launch, gate, scratch } = await stage(context, numbered);
-    setAgents(numbered ? 1 : agents.slice(0, 1));
-    const status = JSON.parse((await run('status', config, '--json')).stdout);
-    assert.deepEqual(
-      [status.agents.map(({ id }: { id: string }) => id), status.unreachable],
-      [['a1', 'a2'], []],
-    );
-    const left = await run('stop', config, 'a2');
-    assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n'], left.stderr);
-    await until('the exit of a2', () => launch.stderr().includes('a2: left'));
-    gate.open();
-    const { code, stderr } = await launch.ended;
-    assert.equal(code, 0, stderr);
-    const audit = await run('audit', config);
-    assert.equal(audit.code, 0, audit.stdout + audit.stderr);
-    assert.ok(fs.existsSync(scratch.dataDir));
-  });
+/** Adds a3 to the config, and starts it with the command that `status` names. */
+async function adds({ config, agents, setAgents, inCluster }: Staged, numbered: boolean) {
+  setAgents(numbered ? 3 : agents);
+  const status = await run('status', config);
+  assert.equal(status.code, 0, status.stderr);
+  const command = /ubiring.* (agent .* --id a3)$/m.exec(status.stderr)?.[1];
+  assert.ok(command, status.stderr);
+  for (const verb of ['pause', 'resume']) {
+    const { code, stdout, stderr } = await run(verb, config);
+    assert.match(stdout, /^a1: applied$[\s\S]*^a2: applied$/m, stderr);
+    // A listed a3 has an address and counts as not reached; a numbered a3 has no port yet.
+    assert.equal(code, numbered ? 0 : 1, stderr);
+  }
+  const a3 = start(command.split(' '), {}, scenarioMsMax);
+  await inCluster('a1', 'a2', 'a3');
+  return a3;
 }
 
-test('an agent that was refused because of a mistyped crawl name joins with the correct name', async (context) => {
-  const { scratch, gate, config, launch } = await stage(context, false);
+/** Removes a2 and a3 from the config, and stops a2. */
+async function removes({ config, agents, setAgents, launch }: Staged, numbered: boolean) {
+  setAgents(numbered ? 1 : agents.slice(0, 1));
+  const status = JSON.parse((await run('status', config, '--json')).stdout);
+  assert.deepEqual(
+    [status.agents.map(({ id }: { id: string }) => id), status.unreachable],
+    [['a1', 'a2', 'a3'], []],
+  );
+  const left = await run('stop', config, 'a2');
+  assert.deepEqual([left.code, left.stdout], [0, 'a2: applied\n'], left.stderr);
+  await until('the exit of a2', () => launch.stderr().includes('a2: left'));
+}
+
+async function isRefusedUnderAnotherName({ scratch, config }: Staged) {
   const mistyped = { ...JSON.parse(fs.readFileSync(config, 'utf8')), name: 'typo' };
   const refused = await run('agent', scratch.write('typo.json', mistyped), '--id', 'a3');
   assert.equal(refused.code, 5, refused.stderr);
@@ -65,28 +53,51 @@ test('an agent that was refused because of a mistyped crawl name joins with the 
     ['a1', true],
     ['a2', true],
   ]);
-  const a3 = start(['agent', config, '--id', 'a3']);
-  await until('a3 has joined', () => {
-    assert.equal(a3.child.exitCode, null, a3.stderr());
-    return /agent is listening/.test(a3.stderr());
+}
+
+test('agents of a numbered cluster are added and removed while it runs', async (context: TestContext) => {
+  const staged = await stage(context, true);
+  const { config, gate, launch } = staged;
+  let a3: ReturnType<typeof start>;
+  await context.test('status names the command that adds an agent', async () => {
+    a3 = await adds(staged, true);
   });
-  gate.open();
-  for (const { code, stderr } of [await launch.ended, await a3.ended]) {
-    assert.equal(code, 0, stderr);
-  }
-  assert.equal((await run('audit', config)).code, 0);
+  await context.test('stop reaches an agent that was removed, and it hands over', async () => {
+    await removes(staged, true);
+    gate.open();
+    for (const { code, stderr } of [await launch.ended, await a3.ended]) {
+      assert.equal(code, 0, stderr);
+    }
+    const audit = await run('audit', config);
+    assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+  });
 });
 
-test('commands reach and kill agents whose names changed in the config', async (context) => {
-  const { config, agents, setAgents, launch } = await stage(context, false);
-  const renamed = agents.map((entry: { id: string }) => ({ ...entry, id: `b${entry.id}` }));
-  setAgents(renamed);
-  const paused = await run('pause', config);
-  assert.match(paused.stdout, /^a1: applied$/m, paused.stderr);
-  const killed = await run('kill', config, 'a2');
-  assert.deepEqual([killed.code, killed.stdout], [0, 'a2: killed\n'], killed.stderr);
-  await until('the exit of a2', () => launch.stderr().includes('a2 was killed'));
-  const stop = await run('stop', config);
-  assert.match(stop.stdout, /^a1: applied$/m, stop.stderr);
-  assert.equal((await launch.ended).code, 11);
+test('agents of a listed cluster are added, removed and renamed while it runs', async (context: TestContext) => {
+  const staged = await stage(context, false);
+  const { config, agents, setAgents, launch } = staged;
+  let a3: ReturnType<typeof start>;
+  await context.test('an agent with a mistyped crawl name is refused, and is no agent', () =>
+    isRefusedUnderAnotherName(staged),
+  );
+  await context.test('status names the command that adds it with the correct name', async () => {
+    a3 = await adds(staged, false);
+  });
+  await context.test('stop reaches an agent that was removed', () => removes(staged, false));
+  await context.test(
+    'commands reach and kill agents whose names changed in the config',
+    async () => {
+      setAgents(agents.map((entry: { id: string }) => ({ ...entry, id: `b${entry.id}` })));
+      const paused = await run('pause', config);
+      assert.match(paused.stdout, /^a1: applied$[\s\S]*^a3: applied$/m, paused.stderr);
+      const killed = await run('kill', config, 'a3');
+      assert.deepEqual([killed.code, killed.stdout], [0, 'a3: killed\n'], killed.stderr);
+      assert.equal((await a3.ended).code, null);
+      const stop = await run('stop', config);
+      assert.match(stop.stdout, /^a1: applied$/m, stop.stderr);
+      assert.equal((await launch.ended).code, 11);
+      const audit = await run('audit', config);
+      assert.equal(audit.code, 0, audit.stdout + audit.stderr);
+    },
+  );
 });
