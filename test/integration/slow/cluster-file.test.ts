@@ -4,75 +4,56 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { startWeb } from '../../web/server.ts';
-import { listening, run, Scratch, start, until, untilAsked } from '../cli-process.ts';
+import {
+  call,
+  listening,
+  run,
+  Scratch,
+  scenarioMsMax,
+  start,
+  until,
+  untilJoined,
+} from '../cli-process.ts';
 
 /** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 46;
 
-test('cluster.json: its loss does not split the cluster, and a refused launch does not write it', async (context) => {
+const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
+
+/** A crawl of two numbered agents, which does not end while the delay is long. */
+async function numbered(context: TestContext) {
   const scratch = new Scratch();
-  const web = await startWeb({ hosts: 6, pages: 12, port: 0, net, sparse: true });
+  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net, sparse: true });
   context.after(async () => {
     scratch.clean();
     await web.stop();
   });
-  const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
-  const config = await scratch.config(0, {
-    seeds: [web.seed],
-    politeness: { hostDelayMs: 1500 },
-    cluster: { agents: 2, failureDetector },
-  });
-  const launch = start(['launch', config]);
-  const endpoint = path.join(scratch.dataDir, 'a2', 'agent.endpoint');
-  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  const crawl = (name: string, hostDelayMs: number) =>
+    scratch.config(0, {
+      name,
+      seeds: [web.seed],
+      politeness: { hostDelayMs },
+      cluster: { agents: 2, failureDetector },
+    });
+  const config = await crawl('first', 60_000);
   const file = path.join(scratch.dataDir, 'cluster.json');
-  const [, port] = JSON.parse(fs.readFileSync(file, 'utf8')).agents.map(
-    (a: { port: number }) => a.port,
-  );
-  assert.equal(fs.readFileSync(endpoint, 'utf8'), `tcp://127.0.0.1:${port}\n`);
-  fs.rmSync(file);
-
-  const second = await run('launch', config);
-  assert.equal(second.code, 4, second.stderr);
-  assert.match(second.stderr, /in use by a running agent/);
-  assert.equal(fs.existsSync(file), false);
-
-  process.kill(scratch.pid('a2')!, 'SIGKILL');
-  await until('the exit of a2', () => launch.stderr().includes('a2 was killed'));
-  const again = start(['agent', config, '--id', 'a2']);
-  const members = async () => {
-    const { stdout, code } = await run('status', config, '--json');
-    if (code !== 0) return 0;
-    const { agents } = JSON.parse(stdout) as { agents: { members: unknown[]; joined: boolean }[] };
-    return agents.filter((agent) => agent.joined && agent.members.length === 1).length;
+  const ports = (): number[] => {
+    const { agents } = JSON.parse(fs.readFileSync(file, 'utf8')) as { agents: { port: number }[] };
+    return agents.map(({ port }) => port);
   };
-  await untilAsked('both agents in one cluster', async () => (await members()) === 2);
-
-  const stopped = await run('stop', config);
-  assert.equal(stopped.code, 0, stopped.stderr);
-  assert.equal((await again.ended).code, 11);
-  await launch.ended;
-});
-
-test('commands on a copy of the data directory do not reach the agents of the original', async (context) => {
-  const scratch = new Scratch();
-  const web = await startWeb({ hosts: 2, pages: 12, port: 0, net: net + 1, sparse: true });
-  context.after(async () => {
-    scratch.clean();
-    await web.stop();
-  });
-  const config = await scratch.config(0, {
-    seeds: [web.seed],
-    politeness: { hostDelayMs: 60_000 },
-    cluster: { agents: 2 },
-  });
-  const launch = start(['launch', config]);
+  const launch = start(['launch', config], {}, scenarioMsMax);
   await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+  await untilJoined(config, 'a1', 'a2');
+  return { scratch, crawl, config, file, ports, launch };
+}
+
+type Numbered = Awaited<ReturnType<typeof numbered>>;
+
+async function copyReachesNone({ scratch, config }: Numbered) {
   const copy = path.join(scratch.directory, 'copy');
   fs.cpSync(scratch.dataDir, copy, { recursive: true });
-
   for (const words of [['status'], ['pause'], ['block', 'a.test'], ['stop'], ['stop', 'a2']]) {
     const [verb = '', ...args] = words;
     const said = await run(verb, config, ...args, '--data', copy);
@@ -83,90 +64,18 @@ test('commands on a copy of the data directory do not reach the agents of the or
   assert.equal(original.code, 0, original.stderr);
   const { agents, orders } = JSON.parse(original.stdout) as { agents: []; orders: [] };
   assert.deepEqual([agents.length, orders.length], [2, 0]);
-
-  assert.equal((await run('stop', config)).code, 0);
-  assert.equal((await launch.ended).code, 11);
-});
-
-test('a numbered agent gets another port if another program uses its port and no agent still runs', async (context) => {
-  const scratch = new Scratch();
-  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 3, sparse: true });
-  context.after(async () => {
-    scratch.clean();
-    await web.stop();
-  });
-  const failureDetector = { heartbeatMs: 100, suspectAfterMs: 2000 };
-  const crawl = (hostDelayMs: number) =>
-    scratch.config(0, {
-      seeds: [web.seed],
-      politeness: { hostDelayMs },
-      cluster: { agents: 2, failureDetector },
-    });
-  const slow = await crawl(60_000);
-  const both = start(['launch', slow]);
-  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
-  const file = path.join(scratch.dataDir, 'cluster.json');
-  const portsOf = (): number[] => {
-    const { agents } = JSON.parse(fs.readFileSync(file, 'utf8')) as { agents: { port: number }[] };
-    return agents.map(({ port }) => port);
-  };
-  const before = portsOf();
-  const copy = path.join(scratch.directory, 'copy');
-  fs.cpSync(scratch.dataDir, copy, { recursive: true });
-  const copied = await run('launch', slow, '--data', copy);
-  assert.equal(copied.code, 5, copied.stderr);
+  const launched = await call(['launch', config, '--data', copy]);
+  assert.equal(launched.code, 5, launched.stderr);
   assert.match(
-    copied.stderr,
+    launched.stderr,
     /a1: .* is in use by an agent a1 of this crawl, in another data directory/,
   );
-  assert.equal((await run('stop', slow)).code, 0);
-  assert.equal((await both.ended).code, 11);
+}
 
-  const other = await listening(before[0]!);
-  context.after(() => other.close());
-  // The running a2 still knows the old port of a1.
-  const alone = start(['agent', slow, '--id', 'a2']);
-  await until('a2 alone', () => scratch.pid('a2') !== null);
-  fs.rmSync(file);
-  const refused = await run('launch', slow, '--agents', 'a1');
-  assert.equal(refused.code, 5, refused.stderr);
-  assert.match(
-    refused.stderr,
-    /a1: tcp.* is in use by another program; .*stop the agents that run/,
-  );
-  assert.equal(fs.existsSync(file), false, 'a refused launch does not write the file');
-  const byHand = await run('agent', slow, '--id', 'a1');
-  assert.deepEqual([byHand.code, byHand.stderr], [5, refused.stderr]);
-  assert.equal(fs.existsSync(file), false, 'a refused agent does not write the file');
-  assert.equal((await run('stop', slow)).code, 0);
-  await alone.ended;
-
-  const again = await run('launch', await crawl(20));
-  assert.equal(again.code, 0, again.stderr);
-  assert.match(again.stderr, /a1: tcp.* is in use by another program: it gets another port/);
-  const after = portsOf();
-  assert.notEqual(after[0], before[0]);
-  assert.equal(after[1], before[1]);
-});
-
-test('a numbered agent gets another port if an agent of another crawl uses its port', async (context) => {
-  const scratch = new Scratch();
-  const web = await startWeb({ hosts: 4, pages: 6, port: 0, net: net + 4, sparse: true });
-  context.after(async () => {
-    scratch.clean();
-    await web.stop();
-  });
-  const crawl = (name: string, hostDelayMs: number) => {
-    const cluster = { agents: 2, failureDetector: { heartbeatMs: 100, suspectAfterMs: 2000 } };
-    return scratch.config(0, { name, seeds: [web.seed], politeness: { hostDelayMs }, cluster });
-  };
-  const config = await crawl('first', 60_000);
-  const first = start(['launch', config]);
-  await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
+async function otherCrawlGetsOtherPorts({ scratch, crawl, config, file }: Numbered) {
   const second = path.join(scratch.directory, 'second');
   fs.mkdirSync(second);
-  fs.cpSync(path.join(scratch.dataDir, 'cluster.json'), path.join(second, 'cluster.json'));
-
+  fs.cpSync(file, path.join(second, 'cluster.json'));
   const launched = await run('launch', await crawl('second', 20), '--data', second);
   assert.equal(launched.code, 0, launched.stderr);
   for (const id of ['a1', 'a2']) {
@@ -180,13 +89,84 @@ test('a numbered agent gets another port if an agent of another crawl uses its p
     ['first', 1],
     ['first', 1],
   ]);
+}
+
+/** Deletes the file, kills and restarts a2, and stops both. */
+async function lossSplitsNothing({ scratch, config, file, ports, launch }: Numbered) {
+  const endpoint = path.join(scratch.dataDir, 'a2', 'agent.endpoint');
+  assert.equal(fs.readFileSync(endpoint, 'utf8'), `tcp://127.0.0.1:${ports()[1]}\n`);
+  fs.rmSync(file);
+  const second = await call(['launch', config]);
+  assert.equal(second.code, 4, second.stderr);
+  assert.match(second.stderr, /in use by a running agent/);
+  assert.equal(fs.existsSync(file), false);
+
+  process.kill(scratch.pid('a2')!, 'SIGKILL');
+  await until('the exit of a2', () => launch.stderr().includes('a2 was killed'));
+  const again = start(['agent', config, '--id', 'a2']);
+  await untilJoined(config, 'a1', 'a2');
+  const stopped = await run('stop', config);
+  assert.equal(stopped.code, 0, stopped.stderr);
+  assert.equal((await again.ended).code, 11);
+  assert.equal((await launch.ended).code, 11);
+}
+
+/** Another program takes the port of a1; a2 runs, and then no agent. */
+async function takenPortIsReplaced(
+  { scratch, crawl, config, file, ports }: Numbered,
+  before: readonly number[],
+) {
+  // The running a2 still knows the old port of a1.
+  const alone = start(['agent', config, '--id', 'a2']);
+  await until('a2 alone', () => scratch.pid('a2') !== null);
+  fs.rmSync(file, { force: true });
+  const refused = await call(['launch', config, '--agents', 'a1']);
+  assert.equal(refused.code, 5, refused.stderr);
+  assert.match(
+    refused.stderr,
+    /a1: tcp.* is in use by another program; .*stop the agents that run/,
+  );
+  assert.equal(fs.existsSync(file), false, 'a refused launch does not write the file');
+  const byHand = await run('agent', config, '--id', 'a1');
+  assert.deepEqual([byHand.code, byHand.stderr], [5, refused.stderr]);
+  assert.equal(fs.existsSync(file), false, 'a refused agent does not write the file');
   assert.equal((await run('stop', config)).code, 0);
-  assert.equal((await first.ended).code, 11);
+  await alone.ended;
+
+  const again = await run('launch', await crawl('first', 20));
+  assert.equal(again.code, 0, again.stderr);
+  assert.match(again.stderr, /a1: tcp.* is in use by another program: it gets another port/);
+  const after = ports();
+  assert.notEqual(after[0], before[0]);
+  assert.equal(after[1], before[1]);
+}
+
+test('cluster.json of two numbered agents is copied, lost, or names a port in use', async (context) => {
+  const crawl = await numbered(context);
+  const before = crawl.ports();
+  await context.test(
+    'commands on a copy of the data directory do not reach the agents of the original',
+    () => copyReachesNone(crawl),
+  );
+  await context.test(
+    'a numbered agent gets another port if an agent of another crawl uses its port',
+    () => otherCrawlGetsOtherPorts(crawl),
+  );
+  await context.test(
+    'its loss does not split the cluster, and a refused launch does not write it',
+    () => lossSplitsNothing(crawl),
+  );
+  const other = await listening(before[0]!);
+  context.after(() => other.close());
+  await context.test(
+    'a numbered agent gets another port if another program uses its port and no agent still runs',
+    () => takenPortIsReplaced(crawl, before),
+  );
 });
 
 test('complete.json: launch reports a damaged record and completes the crawl again', async (context) => {
   const scratch = new Scratch();
-  const web = await startWeb({ hosts: 2, pages: 4, port: 0, net: net + 2, sparse: true });
+  const web = await startWeb({ hosts: 2, pages: 4, port: 0, net: net + 1, sparse: true });
   context.after(async () => {
     scratch.clean();
     await web.stop();
@@ -215,14 +195,14 @@ test('complete.json: launch reports a damaged record and completes the crawl aga
   }
   fs.rmSync(file);
   fs.mkdirSync(file);
-  const refused = await run('launch', config);
+  const refused = await call(['launch', config]);
   assert.equal(refused.code, 4, refused.stderr);
   assert.match(refused.stderr, /complete\.json is a directory; move it away/);
   fs.rmdirSync(file);
   const log = path.join(scratch.dataDir, 'a1', 'agent.log');
   fs.rmSync(log, { force: true });
   fs.mkdirSync(log);
-  const unlogged = await run('launch', config);
+  const unlogged = await call(['launch', config]);
   assert.equal(unlogged.code, 4, unlogged.stderr);
   assert.match(unlogged.stderr, /agent\.log: EISDIR.*; move it away/);
 });
