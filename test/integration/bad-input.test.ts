@@ -81,7 +81,11 @@ describe('bad environment', { concurrency: 3 }, () => {
     ]) {
       const { code, stderr } = await run(...args);
       assert.equal(code, 5, stderr);
-      assert.match(stderr, new RegExp(`${port}.*in use`));
+      assert.match(
+        stderr,
+        new RegExp(`^(a1: |.*"agent":"a1").*tcp://127\\.0\\.0\\.1:${port}.*in use`, 'm'),
+      );
+      assert.equal(stderr.split(`127.0.0.1:${port}`).length, 2, `named more than once: ${stderr}`);
     }
   });
 
