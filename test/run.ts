@@ -39,7 +39,7 @@ const files = isSlow
 run({
   cwd: root,
   files,
-  concurrency: processes,
+  concurrency: isSlow ? 3 : processes,
   timeout: testMsMax,
   testNamePatterns: process.argv.slice(isSlow ? 3 : 2),
 })

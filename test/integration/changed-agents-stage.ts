@@ -2,7 +2,7 @@
 
 import fs from 'node:fs';
 import type { TestContext } from 'node:test';
-import { Scratch, scenarioMsMax, start, until, untilJoined } from './cli-process.ts';
+import { Scratch, start, until, untilJoined } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 /** A crawl of two agents that waits for its gate; the config has their number or lists them. */
@@ -20,7 +20,7 @@ export async function stage(context: TestContext, numbered: boolean) {
   const setAgents = (agents: unknown) => {
     scratch.write('crawl.json', { ...written, cluster: { ...written.cluster, agents } });
   };
-  const launch = start(['launch', config, '--agents', 'a1,a2'], {}, scenarioMsMax);
+  const launch = start(['launch', config, '--agents', 'a1,a2']);
   await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   const inCluster = (...ids: string[]) => untilJoined(config, ...ids);
   await inCluster('a1', 'a2');

@@ -4,7 +4,7 @@
 import type { TestContext } from 'node:test';
 import { freePorts } from '../../bench/ports.ts';
 import { startWeb } from '../web/server.ts';
-import { Scratch, scenarioMsMax, start } from './cli-process.ts';
+import { Scratch, start } from './cli-process.ts';
 
 const cluster = { overlay: 'kademlia', agents: undefined };
 
@@ -26,7 +26,7 @@ export async function stageOf(t: TestContext, agents: string, net: number, its: 
   const config = await scratch.config(0, more, { ...cluster, contacts, ...its });
   const at = (id: string) => endpoints[agents.indexOf(id)]!;
   const begin = (id: string, file = config, ...more: string[]) =>
-    start(['agent', file, '--id', id, '--listen', at(id), ...more], {}, scenarioMsMax);
+    start(['agent', file, '--id', id, '--listen', at(id), ...more]);
   const kill = (id: string) => process.kill(scratch.pid(id)!, 'SIGKILL');
   return { web, scratch, config, at, begin, kill };
 }

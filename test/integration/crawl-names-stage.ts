@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { call, run, Scratch, scenarioMsMax, start, until, untilAsked } from './cli-process.ts';
+import { call, run, Scratch, start, until, untilAsked } from './cli-process.ts';
 import { startGate } from './gate-server.ts';
 
 /** Every command that is sent to running agents. */
@@ -57,7 +57,7 @@ export async function stage(
     ...(dataDir && { dataDir: path.join(scratch.directory, dataDir) }),
   };
   const renamed = scratch.write('renamed.json', { ...written, agent, name: 'another' });
-  const launch = start(['launch', config], {}, scenarioMsMax);
+  const launch = start(['launch', config]);
   await until('both agents', () => ['a1', 'a2'].every((id) => scratch.pid(id) !== null));
   await untilStatus(config, (agents) => {
     return agents.length === 2 && agents.every(({ members }) => members.length === 1);

@@ -9,7 +9,7 @@ import {
   TEST_KEY,
   VALID_CERTIFICATE,
 } from '../contract/fetch/test-certificates.ts';
-import { run, Scratch } from './cli-process.ts';
+import { patient, run, Scratch } from './cli-process.ts';
 
 const pages = 30;
 
@@ -61,12 +61,13 @@ function linksTo(numbers: readonly number[]): string {
 
 async function crawl(site: Site, scratch: Scratch, http: Record<string, unknown>): Promise<string> {
   scratch.write('authority.pem', TEST_AUTHORITY);
-  const config = await scratch.config(2, {
+  const more = {
     seeds: [`https://127.0.0.1:${site.port}/0`],
     politeness: { hostDelayMs: 1 },
     archive: { links: true },
     http: { userAgent: 'tls (+https://example.org/)', allowPrivateAddresses: true, ...http },
-  });
+  };
+  const config = await scratch.config(2, more, patient);
   const { code, stderr } = await run('launch', config);
   assert.equal(code, 0, stderr);
   return config;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { stage } from '../changed-agents-stage.ts';
-import { run, scenarioMsMax, start, until } from '../cli-process.ts';
+import { run, start, until } from '../cli-process.ts';
 
 type Staged = Awaited<ReturnType<typeof stage>>;
 
@@ -23,7 +23,7 @@ async function adds({ config, agents, setAgents, inCluster }: Staged, numbered: 
     // A listed a3 has an address and counts as not reached; a numbered a3 has no port yet.
     assert.equal(code, numbered ? 0 : 1, stderr);
   }
-  const a3 = start(command.split(' '), {}, scenarioMsMax);
+  const a3 = start(command.split(' '));
   await inCluster('a1', 'a2', 'a3');
   return a3;
 }

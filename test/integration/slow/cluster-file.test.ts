@@ -6,16 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { startWeb } from '../../web/server.ts';
-import {
-  call,
-  listening,
-  run,
-  Scratch,
-  scenarioMsMax,
-  start,
-  until,
-  untilJoined,
-} from '../cli-process.ts';
+import { call, listening, run, Scratch, start, until, untilJoined } from '../cli-process.ts';
 
 /** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 46;
@@ -43,7 +34,7 @@ async function numbered(context: TestContext) {
     const { agents } = JSON.parse(fs.readFileSync(file, 'utf8')) as { agents: { port: number }[] };
     return agents.map(({ port }) => port);
   };
-  const launch = start(['launch', config], {}, scenarioMsMax);
+  const launch = start(['launch', config]);
   await until('both agents', () => scratch.pid('a1') !== null && scratch.pid('a2') !== null);
   await untilJoined(config, 'a1', 'a2');
   return { scratch, crawl, config, file, ports, launch };
@@ -202,7 +193,7 @@ test('complete.json: launch reports a damaged record and completes the crawl aga
   const log = path.join(scratch.dataDir, 'a1', 'agent.log');
   fs.rmSync(log, { force: true });
   fs.mkdirSync(log);
-  const unlogged = await call(['launch', config]);
+  const unlogged = await run('launch', config);
   assert.equal(unlogged.code, 4, unlogged.stderr);
   assert.match(unlogged.stderr, /agent\.log: EISDIR.*; move it away/);
 });

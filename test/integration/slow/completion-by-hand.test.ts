@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { run, scenarioMsMax, start, until } from '../cli-process.ts';
+import { run, start, until } from '../cli-process.ts';
 import { metEachOther, stage } from '../completion-by-hand-stage.ts';
 import { startGate } from '../gate-server.ts';
 import { makeQueuedState } from '../queued-state.ts';
@@ -52,7 +52,7 @@ test('an agent started by hand names agents with queued URLs and records no comp
   assert.ok(command !== undefined, alone.stderr);
   assert.throws(note, /ENOENT/);
   // Its page is not answered until both agents have joined one cluster.
-  const a2 = start(command.split(' '), {}, scenarioMsMax);
+  const a2 = start(command.split(' '));
   await until('a2', () => /agent is listening/.test(a2.stderr()));
 
   // The same while a2 runs but is not in the view of a1.

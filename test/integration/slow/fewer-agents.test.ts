@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Audit } from '../../../agent/cli/audit/audit-report.ts';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
-import { call, run, Scratch, start, until } from '../cli-process.ts';
+import { call, run, Scratch, start, until, untilJoined } from '../cli-process.ts';
 
 /** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 68;
@@ -82,6 +82,7 @@ describe('an interrupted crawl of three agents with queued URLs', () => {
     scratch.write('crawl.json', { ...quick, politeness: { hostDelayMs: 1500 } });
     const all = start(remedyOf(refused.stderr, 'launch'));
     await until('all agents', () => ['a1', 'a2', 'a3'].every((id) => scratch.pid(id) !== null));
+    await untilJoined(config, 'a1', 'a2', 'a3');
     const stop = await run(...remedyOf(refused.stderr, 'stop'));
     assert.equal(stop.code, 0, stop.stderr);
     assert.match(stop.stdout, /^a2: applied$/m);

@@ -8,16 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { UrlReport } from '../../../agent/cli/explain/explain-text.ts';
 import type { ListedDirective } from '../../../agent/cli/status/status-directives.ts';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
-import {
-  call,
-  run,
-  Scratch,
-  scenarioMsMax,
-  start,
-  until,
-  untilAsked,
-  untilJoined,
-} from '../cli-process.ts';
+import { call, run, Scratch, start, until, untilAsked, untilJoined } from '../cli-process.ts';
 import { startGate } from '../gate-server.ts';
 
 const ids = ['a1', 'a2'];
@@ -42,7 +33,7 @@ async function crawlOf(t: TestContext, second: number, listed: number, hosts: ob
     seeds: [web.seed, gate.seed],
     politeness: { hostDelayMs: 120, hosts },
   });
-  const launch = start(['launch', config, '--agents', ids.join(',')], {}, scenarioMsMax);
+  const launch = start(['launch', config, '--agents', ids.join(',')]);
   const served = (count: number) => {
     const before = web.requests().length;
     return until(`${count} requests`, () => web.requests().length >= before + count);
@@ -254,7 +245,7 @@ describe('operator', { concurrency: 1 }, () => {
     const killed = await launch.ended;
     assert.equal(killed.code, 11, 'a launch ends with 11 if every agent was killed');
     assert.match(killed.stderr, /a1 was killed \(SIGKILL\); none of this launch is left/);
-    const a2 = start(['agent', config, '--id', 'a2'], {}, scenarioMsMax);
+    const a2 = start(['agent', config, '--id', 'a2']);
     await untilJoined(config, 'a2');
     const second = await call(['launch', config, '--agents', 'a1,a2']);
     assert.equal(second.code, 4, second.stderr);

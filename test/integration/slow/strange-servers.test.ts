@@ -66,7 +66,7 @@ test('a crawl records endless, huge, false and slow answers with bounded memory 
     },
     patient,
   );
-  const launch = start(['launch', config], {}, 180_000);
+  const launch = start(['launch', config]);
   const growth = await growthWhile(launch, scratch, ['a1']);
   const { code, stderr } = await launch.ended;
   assert.equal(code, 0, stderr);
