@@ -33,7 +33,7 @@ export function directiveOf(verb: ControlVerb, args: readonly string[]): What | 
 
 /** A directive for one agent, or for all (`*`). */
 function ofAgent(kind: 'drain' | 'capacity' | 'threads', host: string, value = ''): What | string {
-  const isNumber = /^\d{1,8}(\.\d{1,8})?$/.test(value);
+  const isNumber = /^(\d{1,8}\.?\d{0,24}|\.\d{1,24})(e[-+]?\d)?$/i.test(value);
   const number = value === TAKEN_BACK ? null : isNumber ? Number(value) : Number.NaN;
   const what = { kind, host, value: number };
   const isMany = host === '*' && kind !== 'threads';
@@ -41,7 +41,8 @@ function ofAgent(kind: 'drain' | 'capacity' | 'threads', host: string, value = '
   if (kind === 'drain') return `not an agent: ${host}; write its identifier`;
   const range =
     kind === 'threads' ? `from 1 to ${THREADS_MAX}` : `above 0, at most ${CAPACITY_MAX}`;
-  return `not valid: ${kind} ${host} ${value}; write the identifier of an agent and a number ${range}`;
+  const given = `${kind} ${host === '*' ? 'all' : host} ${value}`;
+  return `not valid: ${given}; write the identifier of an agent and a number ${range}`;
 }
 
 export function directiveText(directive: Directive): string {

@@ -16,17 +16,21 @@ const BYTES_OF: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 };
 
-/** @returns milliseconds, rounded to an integer; null if `text` is not a duration */
+/** @returns milliseconds, rounded to an integer; null if `text` is not a duration, or rounds to none */
 export function parseDuration(text: string): number | null {
   return scaled(durationPattern.exec(text), MS_OF);
 }
 
-/** @returns bytes, rounded to an integer; null if `text` is not a size */
+/** @returns bytes, rounded to an integer; null if `text` is not a size, or rounds to none */
 export function parseSize(text: string): number | null {
   return scaled(sizePattern.exec(text), BYTES_OF);
 }
 
 function scaled(match: RegExpExecArray | null, units: Readonly<Record<string, number>>) {
   const factor = units[match?.[2] ?? ''];
-  return match === null || factor === undefined ? null : Math.round(Number(match[1]) * factor);
+  if (match === null || factor === undefined) return null;
+  const exact = Number(match[1]) * factor;
+  const rounded = Math.round(exact);
+  // 0 means something else: no delay, or no limit.
+  return rounded === 0 && exact > 0 ? null : rounded;
 }

@@ -1,7 +1,11 @@
 // The operator's directives in force in the output of `status`, with
 // the agents that are not known to have received them.
 
-import { type DirectiveInForce, isOfAgents } from '../../core/protocol/directives.ts';
+import {
+  DIRECTIVES_SHOWN_MAX,
+  type DirectiveInForce,
+  isOfAgents,
+} from '../../core/protocol/directives.ts';
 import { delayText, renderTable } from '../common/output.ts';
 
 export interface ListedDirective extends DirectiveInForce {
@@ -26,10 +30,12 @@ export function directivesText(directives: readonly ListedDirective[]): string |
     const said = kind === 'delay' && value !== null ? delayText(value) : number;
     return [kind, appliesTo(directive), said, by, missing.join(', ')];
   });
-  return renderTable(
+  const table = renderTable(
     columns.map((title) => ({ title })),
     rows,
   );
+  if (directives.length < DIRECTIVES_SHOWN_MAX) return table;
+  return `${table}\nnot more than ${DIRECTIVES_SHOWN_MAX} are listed; the view orders has all`;
 }
 
 /** Hosts or agents; empty: the whole cluster. */

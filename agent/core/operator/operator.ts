@@ -32,8 +32,6 @@ import type { Requeues } from './requeues.ts';
 
 /** Milliseconds after which seeds get a receipt without an owner. They are still delivered. */
 const SEED_ANSWER_MS = 2500;
-/** Directives that `status` shows: the newest, as the response is one message. */
-const SHOWN_MAX = 100;
 /** Seed commands that may wait for their receipt. */
 const SEEDS_PENDING_MAX = 64;
 
@@ -167,9 +165,9 @@ export class Operator {
     this.#obey(later, now);
   }
 
-  /** The newest directives in force, and the agents known to have them. */
+  /** For `status`, whose response is one message. */
   get inForce(): readonly DirectiveInForce[] {
-    return this.#p.directives.inForce(SHOWN_MAX);
+    return this.#p.directives.inForce();
   }
 
   /** Handles the digest in a heartbeat: if it differs, sends the member all directives. */

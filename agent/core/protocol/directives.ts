@@ -23,6 +23,8 @@ export interface DirectiveInForce extends Pick<Directive, 'kind' | 'host' | 'val
 
 /** Maximum number of directives: all of them fit into one message. */
 export const DIRECTIVES_MAX = 2000;
+/** Directives that `status` lists: its response is one message. */
+export const DIRECTIVES_SHOWN_MAX = 100;
 /**
  * How far, in seconds, a number may be ahead of this agent's clock. The number of a round is its
  * issuer's time in seconds, and other directives add one to the highest known number. A number
@@ -221,13 +223,18 @@ export class Directives {
     }
   }
 
-  /** At most `max` directives in force, the newest first. */
-  inForce(max: number): DirectiveInForce[] {
+  /** The directives in force, the newest first, for `status`. */
+  inForce(): DirectiveInForce[] {
     const directives = [...this.#known.entries()].filter(([, directive]) => isInForce(directive));
-    directives.sort(([, a], [, b]) => b.n - a.n);
-    return directives.slice(0, max).map(([key, { kind, host, value, by }]) => {
-      return { kind, host, value, by, applied: [...(this.#holders.get(key) ?? [])].sort() };
-    });
+    const newestFirst = directives.sort(([, a], [, b]) => b.n - a.n);
+    const shown = newestFirst
+      .toSorted(([, a], [, b]) => RANKS.indexOf(a.kind) - RANKS.indexOf(b.kind))
+      .slice(0, DIRECTIVES_SHOWN_MAX);
+    return newestFirst
+      .filter((one) => shown.includes(one))
+      .map(([key, { kind, host, value, by }]) => {
+        return { kind, host, value, by, applied: [...(this.#holders.get(key) ?? [])].sort() };
+      });
   }
 
   all(): readonly Directive[] {

@@ -16,14 +16,21 @@ export function scratchDirectory(): string {
   for (const name of readdirSync(root)) {
     const path = join(root, name);
     if (!name.startsWith(PREFIX) || !isOlder(path, now - LEFT_MS)) continue;
-    rmSync(path, { recursive: true, force: true });
+    removeScratch(path);
   }
   return directory;
 }
 
-/** A process that is being killed may still add a file. */
+/**
+ * A process that is being killed may still add a file. Never throws: what cannot be removed, for
+ * example on a disk that has become read-only, stays for `scratchDirectory` of a later process.
+ */
 export function removeScratch(directory: string): void {
-  rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+  try {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
+  } catch {
+    // The answer does not depend on it.
+  }
 }
 
 /** For a process that has its temporary files there. */

@@ -60,7 +60,7 @@ function messageOf(code: StorageFailureCode, error: Error, directory: string): s
     case 'full':
       return (
         `disk full: ${directory} has ${kib(freeBytes(directory))} left, too little for its state ` +
-        `(${kib(sizeOf(file))}) to grow (${why}); free some space there and start the agent ` +
+        `(${kib(stateBytes(file))}) to grow (${why}); free some space there and start the agent ` +
         'again; no committed data is lost'
       );
     case 'damaged':
@@ -91,8 +91,10 @@ export function freeBytes(directory: string): number | null {
   }
 }
 
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+/** With the log of SQLite, which may be larger than the file itself. */
+function stateBytes(file: string): number {
+  const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return sizeOf(file) + sizeOf(`${file}-wal`);
 }
 
 function kib(bytes: number | null): string {

@@ -25,7 +25,13 @@ test('control: commands are translated into directives', () => {
   assert.deepEqual(directiveOf('drain', ['a1']), { ...drain, value: 1 });
   assert.deepEqual(directiveOf('undrain', ['a1']), { ...drain, value: null });
   const capacity = { kind: 'capacity', host: 'a1', value: 0.25 };
-  assert.deepEqual(directiveOf('capacity', ['a1', '0.25']), capacity);
+  for (const text of ['0.25', '.25', '2.5e-1', '0.2500000000000000']) {
+    assert.deepEqual(directiveOf('capacity', ['a1', text]), capacity, text);
+  }
+  // As the API writes a number.
+  for (const value of [1 / 3, 1e-7]) {
+    assert.deepEqual(directiveOf('capacity', ['a1', String(value)]), { ...capacity, value });
+  }
 });
 
 test('control: invalid directives are refused with a text', () => {
@@ -47,6 +53,9 @@ test('control: invalid directives are refused with a text', () => {
     ['threads', ['a1', '4.5']],
     ['capacity', ['a1', '0']],
     ['capacity', ['a1', '1001']],
+    ['capacity', ['a1', '1e-99']],
+    ['capacity', ['a1', '.']],
+    ['capacity', ['a1', '1e']],
     ['capacity', ['*', '2']],
     ['drain', ['*']],
     ['undrain', []],
@@ -55,6 +64,10 @@ test('control: invalid directives are refused with a text', () => {
   for (const [verb, args] of wrong) {
     assert.equal(typeof directiveOf(verb, args), 'string', `${verb} ${args}`);
   }
+});
+
+test('control: a refusal names all agents as they are written', () => {
+  assert.match(String(directiveOf('threads', ['*', '0'])), /^not valid: threads all 0; write/);
 });
 
 test('control: only a stamped directive is accepted as text', () => {

@@ -4,7 +4,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { DIRECTIVES_MAX, type Directives } from '../../../../agent/core/protocol/directives.ts';
+import {
+  DIRECTIVES_MAX,
+  DIRECTIVES_SHOWN_MAX,
+  type Directives,
+} from '../../../../agent/core/protocol/directives.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { isDirective } from '../../../../agent/messaging/checks/validate.ts';
 import { openInMemory } from '../../../../agent/storage/file/database.ts';
@@ -220,7 +224,29 @@ describe('directives: meaning', () => {
 it('directives: remembers this agent and the latest of the many agents that apply them', () => {
   const all = merged([{ kind: 'pause', host: '', value: 1, n: 1, by: 'a2' }]);
   for (let k = 0; k < 5000; k++) all.hasAll(`g${k}`);
-  const applied = all.inForce(1)[0]!.applied;
+  const applied = all.inForce()[0]!.applied;
   assert.equal(applied.length, 2000);
   assert.ok(applied.includes('a1') && applied.includes('g4999') && !applied.includes('g0'));
+});
+
+it('directives: of many in force, the list leaves out delays, and then blocks', () => {
+  const pause = { kind: 'pause' as const, host: '', value: 1, n: 1, by: 'a2' };
+  const drain = { kind: 'drain' as const, host: 'a2', value: 1, n: 2, by: 'a2' };
+  const blocks = Array.from({ length: 60 }, (_, k): Directive => {
+    return { kind: 'block', host: `b${k}.test`, value: 1, n: 3 + k, by: 'a2' };
+  });
+  const delays = Array.from({ length: 60 }, (_, k): Directive => {
+    return { kind: 'delay', host: `d${k}.test`, value: 5, n: 100 + k, by: 'a2' };
+  });
+  const listed = merged([pause, drain, ...blocks, ...delays]).inForce();
+  const names = listed.map(({ kind, host }) => `${kind} ${host}`);
+  assert.equal(names.length, DIRECTIVES_SHOWN_MAX);
+  assert.deepEqual(names.slice(-3), ['block b0.test', 'drain a2', 'pause ']);
+  assert.deepEqual(
+    names.slice(0, 38),
+    delays
+      .slice(-38)
+      .map(({ host }) => `delay ${host}`)
+      .reverse(),
+  );
 });

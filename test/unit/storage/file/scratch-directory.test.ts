@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
-import { scratchDirectory } from '../../../../agent/storage/file/scratch-directory.ts';
+import {
+  removeScratch,
+  scratchDirectory,
+} from '../../../../agent/storage/file/scratch-directory.ts';
 
 test('what a killed process has left is removed after a day', () => {
   const root = mkdtempSync(join(tmpdir(), 'ubiring-scratch-'));
@@ -20,4 +23,13 @@ test('what a killed process has left is removed after a day', () => {
     else process.env.TMPDIR = before;
     rmSync(root, { recursive: true });
   }
+});
+
+test('a directory that cannot be removed is left', () => {
+  const root = mkdtempSync(join(tmpdir(), 'ubiring-scratch-'));
+  const file = join(root, 'file');
+  writeFileSync(file, '');
+  // A path below a file fails for every user, as does a disk that can only be read.
+  removeScratch(join(file, 'below'));
+  rmSync(root, { recursive: true });
 });

@@ -37,6 +37,15 @@ for (const [code, kind] of kinds) {
   });
 }
 
+test('failure: a full disk names the size of the state with its log', (t) => {
+  const directory = fs.mkdtempSync(join(tmpdir(), 'ubiring-failure-'));
+  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  fs.writeFileSync(join(directory, 'state.sqlite'), Buffer.alloc(2048));
+  fs.writeFileSync(join(directory, 'state.sqlite-wal'), Buffer.alloc(5120));
+  const error = Object.assign(new Error('full'), { code: 'SQLITE_FULL' });
+  assert.match(storageFailureOf(error, directory)!.message, /for its state \(7 KiB\) to grow/);
+});
+
 test('failure: a circular chain of causes ends', () => {
   const error = new Error('round');
   error.cause = error;
