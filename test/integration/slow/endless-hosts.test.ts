@@ -10,6 +10,8 @@ import { run, Scratch, start, until } from '../cli-process.ts';
 /** First three bytes of the addresses; the web of no other test uses them. */
 const network = '127.58.0';
 const endlessPages = 8;
+/** A busy machine is late by less. */
+const suspectAfterMs = 15_000;
 
 test('visits: a host that links to thousands of hosts does not delay another host', async (t) => {
   const scratch = new Scratch();
@@ -19,7 +21,9 @@ test('visits: a host that links to thousands of hosts does not delay another hos
     web.stop();
   });
   const [endless, plain] = web.hosts;
-  const config = await scratch.config(2, { seeds: web.hosts.map(({ origin }) => `${origin}/`) });
+  const seeds = web.hosts.map(({ origin }) => `${origin}/`);
+  const failureDetector = { heartbeatMs: 100, suspectAfterMs };
+  const config = await scratch.config(2, { seeds }, { failureDetector });
   const launched = start(['launch', config]);
   const pages = Object.keys(plain!.behaviour.expected({ dropTracking: false }));
   const isPlainDone = () => pages.every((page) => plain!.log.some(({ path }) => path === page));
