@@ -16,6 +16,8 @@ export interface Config {
   readonly file: string;
   /** The agent that the command line has added to `cluster.agents`. */
   readonly added?: string;
+  /** Whether the command line has named the data directory, so that suggested commands do, too. */
+  readonly isDataGiven?: boolean;
   readonly name: string;
   /** All seeds as written: those of the config, then those of each seed file. */
   readonly seeds: readonly string[];

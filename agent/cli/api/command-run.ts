@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import type { Caller, OutputStream } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
+import { DATA_OF_CONFIG_VARIABLE } from '../common/load-config.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
@@ -19,6 +20,13 @@ export interface CommandSource {
   /** Path of the config file. */
   readonly file: string;
   readonly dataDir: string;
+  /** Whether the user has named the data directory, so that suggested commands do, too. */
+  readonly isDataGiven: boolean;
+}
+
+/** Of a command with `--data` for the source. */
+export function environmentOf({ isDataGiven }: CommandSource): Readonly<Record<string, string>> {
+  return { NO_COLOR: '1', ...(isDataGiven ? {} : { [DATA_OF_CONFIG_VARIABLE]: '1' }) };
 }
 
 export interface CommandLine {
@@ -60,9 +68,10 @@ export class CommandRuns {
 }
 
 async function runCommand(
-  { file, dataDir }: CommandSource,
+  source: CommandSource,
   { name, options = [], args }: CommandLine,
 ): Promise<unknown> {
+  const { file, dataDir } = source;
   const { commandLine } = await import('../command-line.ts');
   const stdout = new Collected();
   const stderr = new Collected();
@@ -70,7 +79,7 @@ async function runCommand(
   // `--` ends the options: an argument of a request must not become one.
   const all = [name, '--json', '--data', dataDir, ...options, '--', file, ...args];
   const argv = ['node', 'ubiring', ...all];
-  const code = await commandLine({ argv, env: { NO_COLOR: '1' }, stdout, stderr, heard });
+  const code = await commandLine({ argv, env: environmentOf(source), stdout, stderr, heard });
   const answer = answerOf(stdout.text);
   if (answer !== null && (code === 0 || code === 1)) {
     const { stillBlockedBy, absentAgent } = heard;

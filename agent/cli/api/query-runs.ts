@@ -16,7 +16,7 @@ import { causeAndRemedy } from '../common/output.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { keysText, REMOTE_KEYS_VARIABLE } from '../remote/remote-keys.ts';
 import { REMOTE_BYTES_VARIABLE, REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
-import type { CommandSource } from './command-run.ts';
+import { type CommandSource, environmentOf } from './command-run.ts';
 
 const OUTPUT_BYTES_MAX = 8 * 1024 ** 2;
 const ERROR_CHARACTERS_MAX = 2000;
@@ -157,7 +157,7 @@ export class QueryRuns {
     const files = scratchEnvironment(directory);
     const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...remote, ...files, NO_COLOR: '1' },
+      env: { ...process.env, ...remote, ...files, ...environmentOf(this.#source) },
     });
     this.#running.add(child);
     const kill = () => void child.kill('SIGKILL');

@@ -10,7 +10,7 @@ import { RemoteClient } from '../remote/remote-client.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
 import { ClusterLists } from './cluster-lists.ts';
-import { type CommandLine, CommandRuns } from './command-run.ts';
+import { type CommandLine, CommandRuns, type CommandSource } from './command-run.ts';
 import { type Client, ListProcess } from './list-process.ts';
 import { QueryRuns } from './query-runs.ts';
 
@@ -44,8 +44,9 @@ export class Services {
     this.#process.close();
   }
 
-  get #source() {
-    return { file: this.#config.file, dataDir: this.#config.agent.dataDir };
+  get #source(): CommandSource {
+    const { file, agent, isDataGiven = false } = this.#config;
+    return { file, dataDir: agent.dataDir, isDataGiven };
   }
 
   readonly run = (command: CommandLine): Promise<unknown> =>

@@ -55,7 +55,7 @@ export async function configSchemaText(): Promise<ExitCode> {
 export async function configPrint(file: string, flags: Flags): Promise<ExitCode> {
   const loaded = load(file, flags, { warn: true });
   if (!loaded.ok) return loaded.code;
-  const { config } = loaded;
+  const { isDataGiven: _, ...config } = loaded.config;
   await print(
     flags.json ? `${JSON.stringify(shownConfig(config), null, 2)}\n` : printConfig(config),
   );

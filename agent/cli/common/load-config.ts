@@ -18,6 +18,12 @@ import { programName, say, warn } from './output.ts';
 import { isLocked } from './running.ts';
 import { strangersOf } from './strangers.ts';
 
+/**
+ * Set for a command that a server runs: `--data` is the directory of the server, whose user did not
+ * name it.
+ */
+export const DATA_OF_CONFIG_VARIABLE = 'UBIRING_DATA_OF_CONFIG';
+
 /** Options of every command. */
 export interface CommonFlags {
   /** Data directory, relative to the working directory; overrides the config. */
@@ -59,7 +65,11 @@ export function load(
   if (options.warn) {
     for (const warning of loaded.warnings) warn(warning);
   }
-  const { ignored, config } = loaded;
+  const { ignored } = loaded;
+  // Part of the config, because other processes get it, and have other arguments.
+  const isDataGiven =
+    flags.data !== undefined && caller().env[DATA_OF_CONFIG_VARIABLE] === undefined;
+  const config: Config = { ...loaded.config, isDataGiven };
   if (ignored.length > 0) {
     const shown = shownPath(config);
     const where = `problems in parts of ${shown} that this command does not need`;
@@ -206,8 +216,8 @@ function quoted(text: string): string {
 
 /** The arguments that name the crawl: the config, and the data directory if one was given. */
 export function shownCrawl(config: Config): string {
-  const given = caller().argv.some((word) => word === '--data' || word.startsWith('--data='));
-  return given ? `${shownPath(config)} --data ${quoted(config.agent.dataDir)}` : shownPath(config);
+  const { isDataGiven, agent } = config;
+  return isDataGiven ? `${shownPath(config)} --data ${quoted(agent.dataDir)}` : shownPath(config);
 }
 
 /** The name of the crawl, for people; with that of the network if several share it. */

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { type CommandLine, CommandRuns } from '../../../../agent/cli/api/command-run.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 
-const source = { file: 'c.yaml', dataDir: 'data' };
+const source = { file: 'c.yaml', dataDir: 'data', isDataGiven: false };
 const explain: CommandLine = { name: 'explain', args: ['http://a.test/'] };
 const pause: CommandLine = { name: 'pause', args: [] };
 
@@ -45,7 +45,7 @@ test('a cluster that does not run, as in a replay, has nothing to stop, on no ma
   const file = path.join(dataDir, 'crawl.json');
   const cluster = { agents: [{ id: 'a1', listen: 'tcp://127.0.0.1:1' }] };
   fs.writeFileSync(file, JSON.stringify({ name: 'c', seeds: ['http://a.test/'], cluster }));
-  const runs = new CommandRuns({ file, dataDir });
+  const runs = new CommandRuns({ file, dataDir, isDataGiven: true });
   for (const args of [[], ['a1']]) {
     const refused = runs.run({ name: 'stop', args });
     const error = await refused.then(null, (reason: unknown) => reason);

@@ -20,7 +20,7 @@ test('an extract that fails is a problem with its remedy, and frees its place', 
   const before = process.env.TMPDIR;
   const state = join(directory, 'state.sqlite');
   writeFileSync(state, 'no database');
-  const runs = new QueryRuns({ file: '', dataDir: directory }, []);
+  const runs = new QueryRuns({ file: '', dataDir: directory, isDataGiven: false }, []);
   const isRefused = (code: string, remedy: RegExp) =>
     assert.rejects(runs.extract(state, ['pages'], new AbortController().signal), (error) => {
       assert.ok(error instanceof HttpProblem, String(error));
@@ -61,7 +61,11 @@ function withState(t: TestContext) {
     state.db.close();
     rmSync(directory, { recursive: true });
   });
-  return { directory, db: state.db, runs: new QueryRuns({ file, dataDir: directory }, []) };
+  return {
+    directory,
+    db: state.db,
+    runs: new QueryRuns({ file, dataDir: directory, isDataGiven: false }, []),
+  };
 }
 
 test('a query counts as running until its answer is read, or its client has gone', async (t) => {
