@@ -180,18 +180,18 @@ export class QueryRuns {
 }
 
 /** @throws HttpProblem if there is no room */
-function madeDirectory({ what }: Limits): string {
+function madeDirectory(limits: Limits): string {
   try {
     return scratchDirectory();
   } catch (error) {
-    const [detail = '', remedy = ''] = scratchFailure(error).split('; ');
-    throw new HttpProblem(
-      503,
-      `${what}-unwritable`,
-      detail,
-      `${remedy} on the machine of the agent`,
-    );
+    throw unwritable(limits, error);
   }
+}
+
+function unwritable({ what }: Limits, error: unknown): HttpProblem {
+  const [detail = '', remedy = ''] = scratchFailure(error).split('; ');
+  const where = `${remedy} on the machine of the agent`;
+  return new HttpProblem(503, `${what}-unwritable`, detail, where);
 }
 
 /** A script of this folder, with the extension of this file. */
@@ -246,10 +246,8 @@ const NARROWER = {
   extract: 'copy the directory of the agent to the machine of the query, below its data directory',
 } as const;
 
-function problemOf(
-  { code, endedBy, isTooLarge, said }: Ended,
-  { what, msMax }: Limits,
-): HttpProblem {
+function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): HttpProblem {
+  const { what, msMax } = limits;
   if (isTooLarge) {
     const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
     return new HttpProblem(413, `${what}-too-large`, detail, 'add a LIMIT to the query');
@@ -266,6 +264,7 @@ function problemOf(
   }
   const why = said.trim() || `the ${what} ended with ${code}`;
   if (what === 'extract') {
+    if (code === 3) return unwritable(limits, why);
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
   // The lines before it name states that are missing.

@@ -15,8 +15,13 @@ import { scratchDirectory } from './scratch-directory.ts';
 
 export type Readable =
   | { readonly ok: true; readonly db: Connection; readonly isCopy: boolean }
-  /** `why` is a clause that follows the name of the file. */
-  | { readonly ok: false; readonly why: string };
+  | {
+      readonly ok: false;
+      /** A clause that follows the name of the file. */
+      readonly why: string;
+      /** There is no room for a copy; the file itself may be sound. */
+      readonly isFull?: boolean;
+    };
 
 const EMPTY = 'is damaged (it is empty)';
 
@@ -107,7 +112,7 @@ function readCopy(copyTo: (path: string) => void): Readable {
     db?.close();
     if (!isFull(error)) return { ok: false, why: whyUnreadable(error) };
     const why = `cannot be copied to ${tmpdir()}, which is full: name a directory with room in TMPDIR`;
-    return { ok: false, why };
+    return { ok: false, why, isFull: true };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -2,7 +2,15 @@
 // file behind.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -41,6 +49,35 @@ test('an extract that fails is a problem with its remedy, and frees its place', 
     else process.env.TMPDIR = before;
     rmSync(directory, { recursive: true });
   }
+});
+
+/** So that the files of queries and extracts are there. */
+function withTemporaryFilesIn(t: TestContext, directory: string): void {
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = directory;
+  t.after(() => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  });
+}
+
+test('an extract for which there is no room is a problem of the directory, not of the state', async (t) => {
+  const { directory, runs } = withState(t);
+  const files = join(directory, 'files');
+  mkdirSync(files);
+  withTemporaryFilesIn(t, files);
+  const state = join(directory, 'a1', 'state.sqlite');
+  const extract = runs.extract(state, ['pages'], new AbortController().signal);
+  // The process that has been started does not run yet. Each write to this device finds it full.
+  symlinkSync('/dev/full', join(files, copiesIn(files)[0]!, 'state.sqlite'));
+  await assert.rejects(extract, (error) => {
+    assert.ok(error instanceof HttpProblem, String(error));
+    const { status, code, detail, remedy } = error.document;
+    assert.deepEqual([status, code], [503, 'extract-unwritable'], detail);
+    assert.match(detail, new RegExp(`^cannot write in ${files}: .*full`));
+    assert.match(remedy, /^name a directory with room in TMPDIR on the machine/);
+    return true;
+  });
 });
 
 /** A directory with the state of an agent, a config for it, and the state. */
@@ -110,12 +147,7 @@ for (const what of ['query', 'extract'] as const) {
     db.pragma(`user_version = ${Number(db.pragma('user_version', { simple: true })) - 1}`);
     const copies = join(directory, 'copies');
     mkdirSync(copies);
-    const before = process.env.TMPDIR;
-    process.env.TMPDIR = copies;
-    t.after(() => {
-      if (before === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = before;
-    });
+    withTemporaryFilesIn(t, copies);
     const client = new AbortController();
     const running =
       what === 'query'
