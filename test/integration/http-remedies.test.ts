@@ -59,3 +59,29 @@ for (const isGiven of [true, false]) {
     await suggested('/query', { sql: 'SELECT host FROM hosts' });
   });
 }
+
+test('a fault of the server is no fault of the query', async (t) => {
+  const { scratch, file, api } = await replayed(t);
+  const config = fs.readFileSync(file, 'utf8');
+  const asked = async (path: string, body?: object) => {
+    const { status, text } = await ask(`${api}${path}`, body && { method: 'POST', body });
+    return { status, ...(JSON.parse(text) as { code: string; detail: string; remedy: string }) };
+  };
+  const faults: [text: string | null, cause: RegExp, remedy: RegExp][] = [
+    ['foo: [', /crawl\.json:1/, /./],
+    [config.replace('"cli-test"', '"other"'), /belongs to crawl 'cli-test'/, /^restore 'name: /],
+    [null, /crawl\.json/, /./],
+  ];
+  for (const [text, cause, remedy] of faults) {
+    if (text === null) fs.rmSync(file);
+    else scratch.write('crawl.json', text);
+    const query = await asked('/query', { sql: 'SELECT 1' });
+    const explain = await asked('/explain?url=http://a.test/');
+    for (const one of [query, explain]) {
+      assert.deepEqual([one.status, one.code], [503, 'command-failed'], one.detail);
+      assert.match(one.detail, cause);
+      assert.match(one.remedy, remedy);
+    }
+    assert.deepEqual([query.detail, query.remedy], [explain.detail, explain.remedy]);
+  }
+});

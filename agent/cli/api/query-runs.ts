@@ -246,7 +246,8 @@ const NARROWER = {
   extract: 'copy the directory of the agent to the machine of the query, below its data directory',
 } as const;
 
-function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): HttpProblem {
+function problemOf(ended: Ended, limits: Limits): HttpProblem {
+  const { code, endedBy, isTooLarge, said } = ended;
   const { what, msMax } = limits;
   if (isTooLarge) {
     const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
@@ -267,7 +268,26 @@ function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): 
     if (code === 3) return unwritable(limits, why);
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
+  if (code !== 2) return faultOf(ended, why);
   // The lines before it name states that are missing.
   const { cause, remedy } = causeAndRemedy(why.split('\n').slice(-1));
   return new HttpProblem(400, `${what}-failed`, cause, remedy || 'docs/VIEWS.md has the views');
+}
+
+/** The statement is not to blame: the config or the data directory is, as for other commands. */
+function faultOf({ output }: Ended, why: string): HttpProblem {
+  const { cause, remedy } = errorIn(output) ?? causeAndRemedy([why]);
+  const help = 'run "ubiring query" on the machine of the agent, which may say more';
+  const isNone = remedy === '' || /^see .* --help$/.test(remedy);
+  return new HttpProblem(503, 'command-failed', cause, isNone ? help : remedy);
+}
+
+/** What the command has printed about its failure; null: it was ended before. */
+function errorIn(output: Buffer): { readonly cause: string; readonly remedy: string } | null {
+  try {
+    const { error } = JSON.parse(String(output)) as ReturnType<typeof JSON.parse>;
+    return typeof error?.cause === 'string' && typeof error.remedy === 'string' ? error : null;
+  } catch {
+    return null;
+  }
 }
