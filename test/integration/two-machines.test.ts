@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
-import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
+import { patient, run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 
 const NET = 119;
 const TOKEN = 'read,token;of-the-test-0123456789';
@@ -18,7 +18,7 @@ interface Page {
 }
 
 /** Agents a1 and a2 on one machine and a3 on another, in a paused crawl. */
-async function twoMachines(t: TestContext) {
+async function twoMachines(t: TestContext, cluster: object = {}) {
   const web = await startWeb({ hosts: 30, pages: 400, port: 0, net: NET });
   const [first, second] = [new Scratch(), new Scratch()];
   t.after(async () => {
@@ -26,11 +26,12 @@ async function twoMachines(t: TestContext) {
     second.clean();
     await web.stop();
   });
-  const config = await first.config(3, {
+  const more = {
     seeds: [web.seed],
     politeness: { hostDelayMs: 400 },
     monitor: { listen: '127.0.0.1:0', tokens: 'tokens.txt' },
-  });
+  };
+  const config = await first.config(3, more, { ...cluster });
   first.write('tokens.txt', `read ${'1'.repeat(20)}\nsteer ${TOKEN}\n`);
   second.write('tokens.txt', `read ${'2'.repeat(20)}\nsteer ${TOKEN}\n`);
   const other = second.write('crawl.json', fs.readFileSync(config, 'utf8'));
@@ -149,6 +150,20 @@ test('an agent whose HTTP server hangs is named with the rows of the others', as
     ['a1', 'a2'],
   );
   assert.match(problems.join('\n'), /^a3: its API at \S+ was too slow$/m);
+});
+
+test('an agent that hangs is named as silent while it is a member', async (t) => {
+  const { api, third } = await twoMachines(t, patient);
+  process.kill(third.child.pid!, 'SIGSTOP');
+  t.after(() => process.kill(third.child.pid!, 'SIGCONT'));
+  const asked = await json<Page>(`${api.get('a1')}/query`, { sql: BY_AGENT });
+  const listed = await json<Page>(`${api.get('a1')}/hosts`);
+  assert.deepEqual(
+    asked.rows.map(({ agent }) => agent),
+    ['a1', 'a2'],
+  );
+  const silent = 'a3: it does not answer, and its rows may be missing; look at its machine';
+  assert.deepEqual([asked.problems, listed.problems], [[silent], [silent]]);
 });
 
 test('the URLs of a host that a dead agent still claims are counted once', async (t) => {

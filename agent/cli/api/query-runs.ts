@@ -12,7 +12,7 @@ import {
   scratchEnvironment,
   scratchFailure,
 } from '../../storage/file/scratch-directory.ts';
-import { causeAndRemedy } from '../common/output.ts';
+import { causeAndRemedy, MESSAGE_END_VARIABLE } from '../common/output.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { keysText, REMOTE_KEYS_VARIABLE } from '../remote/remote-keys.ts';
 import { REMOTE_BYTES_VARIABLE, REMOTE_MS_VARIABLE } from '../remote/remote-states.ts';
@@ -23,6 +23,8 @@ const ERROR_CHARACTERS_MAX = 2000;
 /** The heap of JavaScript; `query` limits the memory of SQLite. */
 const HEAP_MB_MAX = 256;
 const BLOCK_BYTES = 512;
+/** The separator of records: no message has it. */
+const MESSAGE_END = '\u001e';
 
 interface Limits {
   readonly what: 'query' | 'extract';
@@ -75,7 +77,7 @@ export class QueryRuns {
       const { code, said, output } = ended;
       const isPartial = code === 4 && output.toString('latin1', 0, 1) === '[';
       if (code !== 0 && !isPartial) throw problemOf(ended, QUERY);
-      const problems = JSON.stringify(code === 0 ? [] : said.trim().split('\n'));
+      const problems = JSON.stringify(code === 0 ? [] : messagesIn(said).map(onOneLine));
       const columns = JSON.stringify(columnsIn(output));
       if (signal.aborted) end();
       else signal.addEventListener('abort', end);
@@ -153,6 +155,7 @@ export class QueryRuns {
       [REMOTE_KEYS_VARIABLE]: keysText(this.#keys),
       [REMOTE_MS_VARIABLE]: String(REMOTE_MS_MAX),
       [REMOTE_BYTES_VARIABLE]: String(fileBytesMax),
+      [MESSAGE_END_VARIABLE]: MESSAGE_END,
     };
     const files = scratchEnvironment(directory);
     const child = spawn('/bin/sh', ['-c', `${limits} && exec "$@"`, 'sh', ...command], {
@@ -246,8 +249,7 @@ const NARROWER = {
   extract: 'copy the directory of the agent to the machine of the query, below its data directory',
 } as const;
 
-function problemOf(ended: Ended, limits: Limits): HttpProblem {
-  const { code, endedBy, isTooLarge, said } = ended;
+function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): HttpProblem {
   const { what, msMax } = limits;
   if (isTooLarge) {
     const detail = `the rows have more than ${OUTPUT_BYTES_MAX / 1024 ** 2} MB`;
@@ -256,7 +258,7 @@ function problemOf(ended: Ended, limits: Limits): HttpProblem {
   // A rejected statement is repeated in its message.
   const isFull = /^the query failed: (disk I\/O error|database or disk is full)/m.test(said);
   if ((endedBy !== null && endedBy !== 'SIGKILL') || isFull) {
-    const detail = `the ${what} needs too much memory or disk: ${endedBy ?? said.trim()}`;
+    const detail = `the ${what} needs too much memory or disk: ${endedBy ?? messagesIn(said).join('; ')}`;
     return new HttpProblem(413, `${what}-too-costly`, detail, NARROWER[what]);
   }
   if (code === null) {
@@ -268,26 +270,27 @@ function problemOf(ended: Ended, limits: Limits): HttpProblem {
     if (code === 3) return unwritable(limits, why);
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
-  if (code !== 2) return faultOf(ended, why);
-  // The lines before it name states that are missing.
-  const { cause, remedy } = causeAndRemedy(why.split('\n').slice(-1));
+  const messages = messagesIn(why);
+  if (code !== 2) return faultOf(messages);
+  // Those before it name states that are missing.
+  const { cause, remedy } = causeAndRemedy(messages.slice(-1));
   return new HttpProblem(400, `${what}-failed`, cause, remedy || 'docs/VIEWS.md has the views');
 }
 
 /** The statement is not to blame: the config or the data directory is, as for other commands. */
-function faultOf({ output }: Ended, why: string): HttpProblem {
-  const { cause, remedy } = errorIn(output) ?? causeAndRemedy([why]);
+function faultOf(messages: readonly string[]): HttpProblem {
+  const { cause, remedy } = causeAndRemedy(messages);
   const help = 'run "ubiring query" on the machine of the agent, which may say more';
-  const isNone = remedy === '' || /^see .* --help$/.test(remedy);
-  return new HttpProblem(503, 'command-failed', cause, isNone ? help : remedy);
+  return new HttpProblem(503, 'command-failed', cause, remedy || help);
 }
 
-/** What the command has printed about its failure; null: it was ended before. */
-function errorIn(output: Buffer): { readonly cause: string; readonly remedy: string } | null {
-  try {
-    const { error } = JSON.parse(String(output)) as ReturnType<typeof JSON.parse>;
-    return typeof error?.cause === 'string' && typeof error.remedy === 'string' ? error : null;
-  } catch {
-    return null;
-  }
+/** What the command said. */
+function messagesIn(said: string): string[] {
+  const texts = said.split(MESSAGE_END).map((text) => text.trim());
+  return texts.filter((text) => text !== '');
+}
+
+/** The cause, which is the first line, and what to do. */
+function onOneLine(message: string): string {
+  return message.replace(/\n\s*/, '; ').replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -20,11 +20,16 @@ const waitingBytesMax = 1024 ** 2;
 /** Maximum number of messages kept for `failureJson`; later ones are dropped. */
 const keptMax = 100;
 
+/** A text after each message, for a program that reads messages of several lines. */
+export const MESSAGE_END_VARIABLE = 'UBIRING_MESSAGE_END';
+
 /** Prints messages on stderr, each of one or more whole lines. */
 export function say(...texts: readonly string[]): void {
-  const { messages } = caller().heard;
+  const { heard, env } = caller();
+  const { messages } = heard;
   messages.push(...texts.slice(0, keptMax - messages.length));
-  if (texts.length > 0) writeStderr(`${texts.join('\n')}\n`);
+  const end = `${env[MESSAGE_END_VARIABLE] ?? ''}\n`;
+  if (texts.length > 0) writeStderr(texts.map((text) => `${text}${end}`).join(''));
 }
 
 export function warn(text: string): void {

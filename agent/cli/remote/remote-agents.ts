@@ -46,9 +46,13 @@ export function agentsElsewhere({ agents: statuses, silent }: Cluster, config: K
   }
   for (const id of silent) {
     if (here.includes(id)) continue;
-    problems.push(`${id}: it does not answer, and its rows may be missing; look at its machine`);
+    problems.push(silentText(id));
   }
   return { agents, problems };
+}
+
+export function silentText(id: string): string {
+  return `${id}: it does not answer, and its rows may be missing; look at its machine`;
 }
 
 /** At which hosts the agent is reached: first that of the config, then those that others use. */

@@ -45,6 +45,8 @@ export interface RemoteFiles {
   readonly files: readonly StateFile[];
   /** A sentence for each agent on another machine whose state is missing. */
   readonly problems: readonly string[];
+  /** The agents that did not answer those that did. */
+  readonly silent: readonly string[];
   /** Whether hosts have moved since `begin`, so that every file may lack them. */
   readonly hasMoved: boolean;
 }
@@ -53,6 +55,7 @@ export class RemoteStates {
   readonly #client: RemoteClient;
   readonly #agents: readonly RemoteAgent[];
   readonly #problems: string[];
+  readonly #silent: readonly string[];
   readonly #crawl: string;
   readonly #asking: Asking;
   #number = 0;
@@ -61,13 +64,14 @@ export class RemoteStates {
 
   private constructor(
     client: RemoteClient,
-    { agents, problems }: Elsewhere,
+    { agents, problems, silent }: Found,
     crawl: string,
     asking: Asking,
   ) {
     this.#crawl = crawl;
     this.#client = client;
     this.#asking = asking;
+    this.#silent = silent;
     this.#agents = agents.filter(({ id }) => !asking.failed.has(id));
     this.#problems = [...problems, ...asking.failed.values()];
   }
@@ -85,12 +89,12 @@ export class RemoteStates {
     earlier: RemoteStates | null = null,
   ): Promise<RemoteStates> {
     const asking = earlier === null ? newAsking(env) : earlier.#asking;
-    const { agents, problems } = await found(config);
+    const { agents, problems, silent } = await found(config);
     const keys = agents.length > 0 ? remoteKeys(config.monitor.tokens, env) : [];
     const wrong = typeof keys === 'string' ? [keys] : [];
     const states = new RemoteStates(
       new RemoteClient(typeof keys === 'string' ? [] : keys),
-      { agents, problems: [...problems, ...wrong] },
+      { agents, problems: [...problems, ...wrong], silent },
       config.name,
       asking,
     );
@@ -128,7 +132,7 @@ export class RemoteStates {
       rmSync(directory, { recursive: true, force: true });
     }
     const hasMoved = files.some((file) => hasGivenHosts(file, this.#held.get(file.agent)));
-    return { files, problems: this.#problems, hasMoved };
+    return { files, problems: this.#problems, silent: this.#silent, hasMoved };
   }
 
   #otherCrawl(file: StateFile): string | null {
@@ -186,10 +190,20 @@ function isHeld(value: unknown): value is Held {
   return isRecord(value) && Object.values(value).every((one) => typeof one === 'number');
 }
 
-const NOWHERE = { agents: [], problems: [] };
+interface Found extends Elsewhere {
+  /** The agents that did not answer those that did. */
+  readonly silent: readonly string[];
+}
+
+const NOWHERE: Found = { agents: [], problems: [], silent: [] };
+
+interface Answered {
+  readonly agents: readonly AgentStatus[];
+  readonly unreachable: readonly string[];
+}
 
 /** Asks the cluster. */
-async function found(config: Config): Promise<Elsewhere> {
+async function found(config: Config): Promise<Found> {
   const { agents } = config.cluster;
   // With a number instead of a list, all agents are on this machine.
   if (typeof agents === 'number') return NOWHERE;
@@ -199,9 +213,9 @@ async function found(config: Config): Promise<Elsewhere> {
   if (listening === null) return NOWHERE;
   const answer = await askStatus(listening);
   if (!answer.ok) return NOWHERE;
-  const { agents: statuses } = answer.result as { readonly agents: readonly AgentStatus[] };
-  // The query itself names the members without a state.
-  return agentsElsewhere({ agents: statuses, silent: [] }, resolved.config);
+  const { agents: statuses, unreachable: silent } = answer.result as Answered;
+  // The query itself names those that are members, as their rows are missing.
+  return { ...agentsElsewhere({ agents: statuses, silent: [] }, resolved.config), silent };
 }
 
 /** A question to an agent that does not run takes seconds. Null: nobody can be asked. */

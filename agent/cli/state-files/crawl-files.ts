@@ -7,6 +7,7 @@ import type { ExitCode } from '../common/exit-code.ts';
 import { type CommonFlags, launchCommand, load, nameOrLaunch } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { foundAgents, type StateFile, type StateFiles } from '../common/query-files.ts';
+import { silentText } from '../remote/remote-agents.ts';
 import type { RemoteStates } from '../remote/remote-states.ts';
 import { openFilesOf } from './other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
@@ -39,7 +40,8 @@ export async function openCrawlFiles(
   const loaded = load(file, flags, { part: true });
   if (!loaded.ok) return loaded;
   const config: Config = loaded.config;
-  const { files, problems, hasUnreadable, isPartial } = await openAllFiles(config, views);
+  const all = await openAllFiles(config, views);
+  const { files, problems, hasUnreadable, isPartial } = all;
   if (files.length === 0) {
     for (const problem of problems) say(problem);
     const what = `${inVain}: no agent has a readable state in ${config.agent.dataDir}`;
@@ -48,21 +50,27 @@ export async function openCrawlFiles(
   }
   const owners = ownersOf(files, config);
   const { backups, view } = owners;
-  for (const problem of problems) say(withOwners(problem, view));
   // As in `audit`: every agent of the view has hosts; an agent that never joined has none.
-  const missing = view.filter((id) => !files.some(({ agent }) => agent === id));
+  const absent = view.filter((id) => !files.some(({ agent }) => agent === id));
+  const silent = absent.filter((id) => all.silent.includes(id));
+  const missing = absent.filter((id) => !silent.includes(id));
+  for (const problem of problems) {
+    const isSilent = silent.some((id) => problem.startsWith(`${id}: no state in `));
+    if (!isSilent) say(withOwners(problem, view));
+  }
+  for (const id of silent) say(silentText(id));
   let hasDamage = hasUnreadable;
   const onProblem = (message: string) => {
     hasDamage = true;
     say(message);
   };
   const end = () => {
-    if (!hasDamage && missing.length === 0) return isPartial ? 4 : 0;
+    if (!hasDamage && missing.length === 0) return isPartial || silent.length > 0 ? 4 : 0;
     const unsaid = missing.filter((id) => !problems.some((said) => said.startsWith(`${id}: `)));
-    const absent = unsaid.length > 0 ? `; members without a state: ${unsaid.join(', ')}` : '';
+    const others = unsaid.length > 0 ? `; members without a state: ${unsaid.join(', ')}` : '';
     const remedy =
       missing.length > 0 ? whereElse(config, owners) : repairLines(config, copiesOf(backups, view));
-    const what = `the output is not complete: a state is missing or damaged${absent}`;
+    const what = `the output is not complete: a state is missing or damaged${others}`;
     // For `query`, all that answer elsewhere were asked.
     const live = views ? '' : '; `query` also reads agents that run elsewhere, with monitor.listen';
     say([what + live, ...remedy].join('\n'));
@@ -81,6 +89,8 @@ function withOwners(problem: string, view: readonly string[]): string {
 interface AllFiles extends StateFiles {
   /** Rows of agents on other machines may be missing. */
   readonly isPartial: boolean;
+  /** Agents of a running cluster that do not answer. */
+  readonly silent: readonly string[];
 }
 
 const MOVING = 'hosts move between machines all the time, so some may be missing; repeat it later';
@@ -94,7 +104,7 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
   const expected = membersOf(config).map(({ id }) => id);
   const isHere = expected.every((id) => foundAgents(dataDir).includes(id));
   if (views === undefined || (isHere && config.cluster.contacts.length === 0)) {
-    return { ...openFilesOf(config, expected), isPartial: false };
+    return { ...openFilesOf(config, expected), isPartial: false, silent: [] };
   }
   const states = (await import('../remote/remote-states.ts')).RemoteStates;
   const merged = withMergedViews(views);
@@ -115,7 +125,9 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
       const problems = here.problems.filter((problem) => !isFound(problem));
       const moved = elsewhere.hasMoved ? [MOVING] : [];
       const missed = [...elsewhere.problems, ...moved];
-      return { ...here, files, problems: [...problems, ...missed], isPartial: missed.length > 0 };
+      const isPartial = missed.length > 0;
+      const { silent } = elsewhere;
+      return { ...here, files, problems: [...problems, ...missed], isPartial, silent };
     }
     for (const file of files) file.close();
   }

@@ -192,3 +192,18 @@ test('rejected SQL is a problem with the cause and remedy of the command, whatev
   assert.equal(found.route.body?.safeParse({ sql: 'SELECT 1' }).success, true);
   assert.equal(found.route.body?.safeParse({ sql: 'SELECT "\0"' }).success, false);
 });
+
+test('each problem of a query is a whole statement', async (t) => {
+  const { runs, directory } = withState(t);
+  mkdirSync(join(directory, 'a2'));
+  writeFileSync(join(directory, 'a2', 'state.sqlite'), 'no database');
+  const answer = String(await runs.query('SELECT 1 AS n', new AbortController().signal));
+  const { problems } = JSON.parse(answer) as { problems: readonly string[] };
+  assert.equal(problems.length, 2, problems.join('\n'));
+  assert.match(problems[0]!, /a2.* is damaged/);
+  assert.match(problems[1]!, /^the output is not complete: .*; \S.* restore it from/);
+  assert.ok(
+    problems.every((one) => /^[\P{Cc}]+$/u.test(one)),
+    JSON.stringify(problems),
+  );
+});
