@@ -28,6 +28,9 @@ const UNREAD_MS_MAX = 30_000;
 /** An agent that has not reported its status for so long hangs. */
 const STATUS_MS_MAX = 10_000;
 
+/** The paths of `#special`. */
+const SPECIAL: readonly string[] = ['/metrics', `${API}/events`, `${API}/openapi.json`];
+
 const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -111,8 +114,10 @@ export class Site {
     // The dashboard has no data of the crawl, and it asks for the token.
     if (asset) return sendAsset(request, response, asset);
     // Whatever asks whether a process lives seldom has a token.
-    if (url.pathname === '/healthz') return this.#health(response);
-    if (url.pathname === '/readyz') return this.#readiness(response);
+    if (url.pathname === '/healthz' || url.pathname === '/readyz') {
+      demandGet(request, response);
+      return url.pathname === '/healthz' ? this.#health(response) : this.#readiness(response);
+    }
     const role = roleOf(askerOf(request), this.#p.tokens, wallMs());
     // So that the dashboard offers only what the client may do.
     response.setHeader('ubiring-role', role);
@@ -125,7 +130,8 @@ export class Site {
     if (method === 'DELETE' && `${url.pathname}/`.startsWith(`${API}/directives/`))
       throw notDeleted(response);
     if (found) throw notAllowed(found, response);
-    if (method !== 'GET') throw unknownPath(url.pathname);
+    if (!SPECIAL.includes(url.pathname)) throw unknownPath(url.pathname);
+    demandGet(request, response);
     await this.#special(url, request, response);
   }
 
@@ -148,8 +154,6 @@ export class Site {
       case `${API}/openapi.json`:
         checked(NO_QUERY, queryOf(url), 'query');
         return sendJson(response, openApi(this.#p.version));
-      default:
-        throw unknownPath(url.pathname);
     }
   }
 
@@ -369,6 +373,10 @@ function notAllowed(methods: readonly string[], response: ServerResponse): HttpP
   return new HttpProblem(405, 'method-not-allowed', detail, `send ${methods.join(' or ')}`);
 }
 
+function demandGet(request: IncomingMessage, response: ServerResponse): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed(['GET'], response);
+}
+
 function notDeleted(response: ServerResponse): HttpProblem {
   response.setHeader('allow', 'GET, POST');
   const remedy =
@@ -393,7 +401,7 @@ function sendJson(response: ServerResponse, value: unknown): void {
 }
 
 function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
-  if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed(['GET'], response);
+  demandGet(request, response);
   sendText(request, response, asset);
 }
 

@@ -106,6 +106,23 @@ test('the state of an agent is elsewhere only if there is such an agent', async 
   }
 });
 
+test('a path that exists refuses a wrong method with those that it accepts', async (t) => {
+  const { port } = (await served(t)).address() as AddressInfo;
+  const origin = `http://127.0.0.1:${port}`;
+  const asked = async (path: string, method: string) => {
+    const answer = await fetch(`${origin}${path}`, { method, headers: { origin } });
+    return [answer.status, answer.headers.get('allow')];
+  };
+  const paths = ['/metrics', '/api/v1/events', '/api/v1/openapi.json', '/healthz', '/readyz'];
+  for (const path of paths) {
+    for (const method of ['POST', 'DELETE'])
+      assert.deepEqual(await asked(path, method), [405, 'GET'], `${method} ${path}`);
+  }
+  assert.deepEqual(await asked('/api/v1/events', 'HEAD'), [405, 'GET']);
+  assert.deepEqual(await asked('/healthz', 'HEAD'), [200, null]);
+  assert.deepEqual(await asked('/api/v1/nothing', 'POST'), [404, null]);
+});
+
 test('a request with unknown or repeated query keys is refused by each path', async (t) => {
   const { port } = (await served(t)).address() as AddressInfo;
   const wrong = {
