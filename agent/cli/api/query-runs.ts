@@ -20,8 +20,13 @@ import { type CommandSource, environmentOf } from './command-run.ts';
 
 const OUTPUT_BYTES_MAX = 8 * 1024 ** 2;
 const ERROR_CHARACTERS_MAX = 2000;
-/** The heap of JavaScript; `query` limits the memory of SQLite. */
+/** The heap of JavaScript. */
 const HEAP_MB_MAX = 256;
+/**
+ * All memory that the process may write. V8 reserves half of it for code, so SQLite gets about as
+ * much as JavaScript. It sorts on disk what needs more; an expression that needs more fails.
+ */
+const MEMORY_BYTES_MAX = 1024 ** 3;
 const BLOCK_BYTES = 512;
 /** The separator of records: no message has it. */
 const MESSAGE_END = '\u001e';
@@ -149,7 +154,9 @@ export class QueryRuns {
     { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
   ): Promise<Ended> {
     // Processor time, for a process whose server was killed.
-    const limits = `ulimit -t ${Math.ceil((1.5 * msMax) / 1000)} && ulimit -f ${fileBytesMax / BLOCK_BYTES}`;
+    const seconds = Math.ceil((1.5 * msMax) / 1000);
+    const blocks = fileBytesMax / BLOCK_BYTES;
+    const limits = `ulimit -t ${seconds} && ulimit -f ${blocks} && ulimit -d ${MEMORY_BYTES_MAX / 1024}`;
     const command = [process.execPath, `--max-old-space-size=${HEAP_MB_MAX}`, ...script];
     const remote = {
       [REMOTE_KEYS_VARIABLE]: keysText(this.#keys),
@@ -256,7 +263,8 @@ function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): 
     return new HttpProblem(413, `${what}-too-large`, detail, 'add a LIMIT to the query');
   }
   // A rejected statement is repeated in its message.
-  const isFull = /^the query failed: (disk I\/O error|database or disk is full)/m.test(said);
+  const isFull =
+    /^the query failed: (disk I\/O error|database or disk is full|out of memory)/m.test(said);
   if ((endedBy !== null && endedBy !== 'SIGKILL') || isFull) {
     const detail = `the ${what} needs too much memory or disk: ${endedBy ?? messagesIn(said).join('; ')}`;
     return new HttpProblem(413, `${what}-too-costly`, detail, NARROWER[what]);

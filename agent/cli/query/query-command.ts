@@ -15,9 +15,6 @@ import { Outlet } from './outlet.ts';
 import { notReading, queryError } from './query-errors.ts';
 import { type Cell, type Format, formatRows } from './query-format.ts';
 
-/** SQLite sorts on disk what needs more; an expression that needs more fails. */
-const HEAP_BYTES_MAX = 256 * 1024 ** 2;
-
 export async function query(
   file: string,
   sql: string,
@@ -27,7 +24,6 @@ export async function query(
   if (!crawl.ok) return crawl.code;
   const { views } = crawl;
   const db = views.open();
-  db.pragma(`hard_heap_limit = ${HEAP_BYTES_MAX}`);
   const outlet = new Outlet();
   let code: ExitCode;
   try {
