@@ -11,6 +11,11 @@ import { call, run, Scratch, start } from '../cli-process.ts';
 /** Second byte of the loopback addresses; the web of no other test uses it. */
 const net = 66;
 
+const damages: readonly [string, (directory: string) => void][] = [
+  ['deleted with its directory', (directory) => fs.rmSync(directory, { recursive: true })],
+  ['overwritten in the middle', (directory) => overwrite(fileIn(directory))],
+];
+
 const fileIn = (directory: string) => path.join(directory, 'state.sqlite');
 
 function cut(file: string, share: number): void {
@@ -70,25 +75,28 @@ describe('a complete crawl', () => {
     assert.match(again.stderr, /the crawl is complete already/);
   }
 
-  test('launch restores a state file that is overwritten in the middle', async () => {
-    const data = copied();
-    overwrite(fileIn(path.join(data, 'a2')));
-    const requests = web.requests().length;
-    assert.equal((await run('audit', config, '--data', data)).code, 4);
-    const { code, stderr } = await run('launch', config, '--data', data);
-    assert.equal(code, 0, stderr);
-    assert.match(
-      stderr,
-      /a2: state missing or damaged in .*; lost pages are restored from the copies/,
-    );
-    const said = stderr.split(fileIn(path.join(data, 'a2'))).length - 1;
-    assert.ok(said <= 1, `reported once: ${stderr}`);
-    await assertRestored(data, requests);
-  });
+  for (const [how, damage] of damages) {
+    test(`launch restores a state file that is ${how}`, async () => {
+      const data = copied();
+      damage(path.join(data, 'a2'));
+      const requests = web.requests().length;
+      assert.equal((await run('audit', config, '--data', data)).code, 4);
+      const { code, stderr } = await run('launch', config, '--data', data);
+      assert.equal(code, 0, stderr);
+      assert.match(
+        stderr,
+        /a2: state missing or damaged in .*; lost pages are restored from the copies/,
+      );
+      const said = stderr.split(fileIn(path.join(data, 'a2'))).length - 1;
+      assert.ok(said <= 1, `reported once: ${stderr}`);
+      await assertRestored(data, requests);
+    });
+  }
 
-  test('agents started by hand restore a state file that is deleted with its directory', async () => {
+  test('agents started by hand restore a deleted state file', async () => {
     const data = copied();
-    fs.rmSync(path.join(data, 'a2'), { recursive: true });
+    // Without the directory, a1 takes the state to be on another machine.
+    fs.rmSync(fileIn(path.join(data, 'a2')));
     const requests = web.requests().length;
     const agents = ['a2', 'a1', 'a3'].map((id) =>
       start(['agent', config, '--id', id, '--data', data]),
