@@ -1,7 +1,6 @@
 // Extracts of the states of agents on other machines, for queries: each agent makes one, with the
 // views that the query reads, and it is then read like a state file of this machine.
 
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { isRecord } from '../../messaging/checks/shape.ts';
@@ -9,7 +8,7 @@ import { isListening } from '../../messaging/listener.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { openExtract } from '../../storage/file/extract.ts';
-import { scratchDirectory } from '../../storage/file/scratch-directory.ts';
+import { removeScratch, scratchDirectory } from '../../storage/file/scratch-directory.ts';
 import { asked, type ResolvedConfig, withEndpoints } from '../common/load-config.ts';
 import { type Held, hasGivenHosts, readerOf, type StateFile } from '../common/query-files.ts';
 import { askStatus } from './ask-status.ts';
@@ -120,7 +119,7 @@ export class RemoteStates {
         const opened = openExtract(path, views);
         const file = opened.ok ? readerOf(agent.id, path, opened) : null;
         // An open file stays readable, and none is left behind if this process is killed.
-        rmSync(path, { force: true });
+        removeScratch(path);
         const why = opened.ok ? this.#otherCrawl(file!) : opened.why;
         if (why === null) files.push(file!);
         else {
@@ -129,7 +128,7 @@ export class RemoteStates {
         }
       });
     } finally {
-      rmSync(directory, { recursive: true, force: true });
+      removeScratch(directory);
     }
     const hasMoved = files.some((file) => hasGivenHosts(file, this.#held.get(file.agent)));
     return { files, problems: this.#problems, silent: this.#silent, hasMoved };

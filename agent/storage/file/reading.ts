@@ -3,7 +3,7 @@
 // directory, since SQLite creates these files for every reader, and a file of an older schema. Such
 // a file is copied to the directory for temporary files; the copy is unlinked once it is open.
 
-import { accessSync, constants, copyFileSync, existsSync, rmSync } from 'node:fs';
+import { accessSync, constants, copyFileSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -11,7 +11,7 @@ import type { Connection } from '../encoding/connection.ts';
 import { MIGRATIONS } from '../schema/migrations.ts';
 import { bringUpToDate } from './database.ts';
 import { sizeOf, versionOf } from './examination.ts';
-import { scratchDirectory } from './scratch-directory.ts';
+import { removeScratch, scratchDirectory } from './scratch-directory.ts';
 
 export type Readable =
   | { readonly ok: true; readonly db: Connection; readonly isCopy: boolean }
@@ -114,7 +114,7 @@ function readCopy(copyTo: (path: string) => void): Readable {
     const why = `cannot be copied to ${tmpdir()}, which is full: name a directory with room in TMPDIR`;
     return { ok: false, why, isFull: true };
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    removeScratch(directory);
   }
 }
 

@@ -203,6 +203,6 @@ test('host schedule: no host is lost, and none is returned too soon', () => {
       for (const one of steps) play(model, one);
       model.drain();
     }),
-    { numRuns: 100 },
+    { numRuns: 300 },
   );
 });

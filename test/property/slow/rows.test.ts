@@ -35,7 +35,7 @@ describe('rows', () => {
         assert.deepEqual(formers(b), formers(a));
         counted(b);
       }),
-      { numRuns: 25 },
+      { numRuns: 60 },
     );
   });
 
@@ -54,7 +54,7 @@ describe('rows', () => {
         counted(ba);
       }),
       {
-        numRuns: 25,
+        numRuns: 60,
         // A shorter path that one source has found in an earlier round than the other's.
         examples: [
           [

@@ -214,6 +214,6 @@ it('tails: each read returns the next events of the tables, whatever is in memor
       for (const one of deeds) stream.act(one);
       stream.finish();
     }),
-    { numRuns: 100 },
+    { numRuns: 300 },
   );
 });

@@ -126,6 +126,6 @@ test('print: the printed config loads as the same config from another directory'
       // The first line names the file.
       assert.deepEqual(linesOf(printConfig(good(printed))), linesOf(printed));
     }),
-    { numRuns: 50 },
+    { numRuns: 150 },
   );
 });

@@ -107,9 +107,9 @@ test('pool: pages finally fail if no thread ever loads', async () => {
       });
       const rejected = assert.rejects(parsed, { code: 'parse_crash' });
       let ms = 0;
-      for (const step = 50; !isOver; ms += step) {
+      for (const step = 10; !isOver; ms += step) {
         mock.timers.tick(step);
-        await new Promise((resolve) => reallyLater(resolve, 5));
+        await new Promise((resolve) => reallyLater(resolve, 1));
       }
       await rejected;
       assert.ok(ms >= 120 * 250, `${ms} ms`);

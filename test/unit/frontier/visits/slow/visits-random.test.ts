@@ -112,7 +112,7 @@ test('visits: stay polite and consistent and end in bounded time, whatever the w
       agent.checkAccounts();
       agent.checkPoliteness();
     }),
-    { numRuns: 80 },
+    { numRuns: 200 },
   );
 });
 

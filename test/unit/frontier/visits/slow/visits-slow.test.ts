@@ -9,9 +9,9 @@ import { OneAgent, type Options } from '../../one-agent.ts';
 test('long visits: endless hosts take turns when they are more than can be visited at a time', () => {
   const endless: Options['web'] = ({ url }) => ({ status: 200, links: [`${url}x`] });
   const agent = new OneAgent({ web: endless, threads: 4, depthPerHost: 1e6 });
-  const hosts = Array.from({ length: 24 }, (_, n) => `h${n}.test`);
+  const hosts = Array.from({ length: 50 }, (_, n) => `h${n}.test`);
   agent.find(...hosts.map((host) => `http://${host}/`));
-  agent.run(7 * 60_000);
+  agent.run(15 * 60_000);
   const asked = new Set(agent.log.map(({ request }) => request.host));
   assert.equal(asked.size, hosts.length);
   agent.checkPoliteness();

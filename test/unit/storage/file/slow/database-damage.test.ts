@@ -121,7 +121,7 @@ test('database damage: a bit flipped in the log leaves the turns before it', () 
 
 test('database damage: a bit flipped in the file never changes the state unnoticed', () => {
   const { flipped, size } = soundFile();
-  const runs = 64;
+  const runs = 160;
   let aside = 0;
   for (let k = 0; k < runs; k++) {
     if (flipped(Math.floor((size * (k + 0.37)) / runs), k % 8) === 'aside') aside++;
