@@ -46,6 +46,8 @@ export class FirstContacts implements Entries {
   readonly #local: readonly Peer[];
   /** The most recently seen first. Filled by `keep` from the routing table. Bound: `KEPT_MAX`. */
   #kept: readonly string[];
+  /** Those on disk. The addresses of local agents are not, until `keep` has saved them. */
+  #saved: readonly string[];
   #keptAt = -Infinity;
   #batch = 0;
   #batchAt = -Infinity;
@@ -56,7 +58,8 @@ export class FirstContacts implements Entries {
     this.#askedAt = new Map(this.contacts.map((endpoint) => [endpoint, -Infinity]));
     this.#local = options.local?.() ?? [];
     const addresses = this.#local.map(({ address }) => address);
-    const all = new Set([...addresses, ...(options.kept?.read() ?? [])]);
+    this.#saved = options.kept?.read() ?? [];
+    const all = new Set([...addresses, ...this.#saved]);
     this.#kept = [...all].slice(0, KEPT_MAX);
   }
 
@@ -141,11 +144,13 @@ export class FirstContacts implements Entries {
     if (!kept || now - this.#keptAt < suspectAfterMs) return;
     this.#keptAt = now;
     const addresses = [...new Set(known().map(({ address }) => address))];
-    const isNew = addresses.some((address) => !this.#kept.includes(address));
+    const saved = this.#saved;
+    const isNew = addresses.some((address) => !saved.includes(address));
     const hasRoom =
-      this.#kept.length < KEPT_MAX || this.#kept.some((address) => !addresses.includes(address));
+      saved.length < KEPT_MAX || saved.some((address) => !addresses.includes(address));
     if (!isNew || !hasRoom) return;
     this.#kept = [...new Set([...addresses, ...this.#kept])].slice(0, KEPT_MAX);
+    this.#saved = this.#kept;
     kept.save(this.#kept);
   }
 }

@@ -121,3 +121,14 @@ test('first contacts: agents of the same data directory are asked first, while t
   running = [5, 6].map((n) => ({ id: `n${n}`, address: `tcp://h:${n}` }));
   assert.deepEqual(ids(), ['n5'], 'n6 has started later, and may not have answered yet');
 });
+
+test('first contacts: agents of the same data directory are saved once they are known', () => {
+  const saves: (readonly string[])[] = [];
+  const first = new FirstContacts({
+    ...{ ...times, contacts: ['tcp://h:1'], self: { address: 'tcp://h:2' } },
+    kept: { read: () => [], save: (list) => void saves.push(list) },
+    local: () => [{ id: 'n3', address: 'tcp://h:3' }],
+  });
+  first.keep(() => [{ address: 'tcp://h:3' }], 0);
+  assert.deepEqual(saves, [['tcp://h:3']]);
+});
