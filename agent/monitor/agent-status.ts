@@ -34,6 +34,8 @@ export interface AgentStatus extends CoreSnapshot {
     readonly kind: 'join' | 'suspect' | 'leave';
     readonly ageMs: number;
   }[];
+  /** The number of the last event in its state; 0: there is none. Absent from older agents. */
+  readonly lastEvent?: number;
   /** Free space for the state of the agent; null: not known. Absent from older agents. */
   readonly diskFreeBytes?: number | null;
   /** URLs that ended with a response or failed. */

@@ -163,12 +163,16 @@ export class ClusterLists {
   };
 
   readonly eventSources = async (): Promise<readonly EventSource[]> => {
-    const here = foundAgents(this.#config.agent.dataDir).map((agent) => {
-      return { agent, read: (after: number | null) => this.events(agent, after, ownOf(agent)) };
+    const { agents: living } = (await this.#watch.now()).view;
+    const last = new Map(living.map(({ id, lastEvent }) => [id, lastEvent]));
+    const here = foundAgents(this.#config.agent.dataDir).map((agent): EventSource => {
+      const read = (after: number | null) => this.events(agent, after, ownOf(agent));
+      return { agent, last: last.get(agent), read };
     });
     const { agents } = await this.#elsewhere('cluster');
-    const elsewhere = agents.map((agent) => {
-      return { agent: agent.id, read: (after: number | null) => this.#remoteEvents(agent, after) };
+    const elsewhere = agents.map((agent): EventSource => {
+      const read = (after: number | null) => this.#remoteEvents(agent, after);
+      return { agent: agent.id, last: last.get(agent.id), read };
     });
     return [...here, ...elsewhere];
   };

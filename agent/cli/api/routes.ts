@@ -386,11 +386,24 @@ export interface FoundRoute {
   readonly path: Readonly<Record<string, string>>;
 }
 
+interface PathPart {
+  readonly text: string;
+  /** The name of a parameter; undefined: the part is fixed. */
+  readonly name: string | undefined;
+}
+
+const PATHS = ROUTES.map((one) => {
+  const texts = `${API}${one.path}`.split('/');
+  const parts = texts.map((text): PathPart => ({ text, name: /^\{(\w+)\}$/.exec(text)?.[1] }));
+  return { route: one, parts };
+});
+
 /** @returns the route; null: none has the path; otherwise the methods of the routes with the path */
 export function routeOf(method: string, pathname: string): FoundRoute | readonly string[] | null {
+  const given = pathname.split('/');
   const methods: string[] = [];
-  for (const one of ROUTES) {
-    const path = matched(`${API}${one.path}`, pathname);
+  for (const { route: one, parts } of PATHS) {
+    const path = matched(parts, given);
     if (!path) continue;
     if (one.method === method) return { route: one, path };
     methods.push(one.method);
@@ -398,14 +411,15 @@ export function routeOf(method: string, pathname: string): FoundRoute | readonly
   return methods.length > 0 ? methods : null;
 }
 
-function matched(pattern: string, pathname: string): Record<string, string> | null {
-  const [expected, given] = [pattern.split('/'), pathname.split('/')];
-  if (expected.length !== given.length) return null;
+function matched(
+  parts: readonly PathPart[],
+  given: readonly string[],
+): Record<string, string> | null {
+  if (parts.length !== given.length) return null;
   const values: Record<string, string> = {};
-  for (const [i, part] of expected.entries()) {
-    const name = /^\{(\w+)\}$/.exec(part)?.[1];
+  for (const [i, { text, name }] of parts.entries()) {
     if (name === undefined) {
-      if (part !== given[i]) return null;
+      if (text !== given[i]) return null;
     } else {
       const value = decoded(given[i]!);
       if (value === null || value === '' || value.length > 64) return null;

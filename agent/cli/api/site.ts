@@ -18,6 +18,7 @@ import { EventStream } from '../views/event-stream.ts';
 import { type Asset, readAssets } from './assets.ts';
 import { type Asker, demand, roleOf } from './http-access.ts';
 import { metricsText } from './http-metrics.ts';
+import type { Client } from './list-process.ts';
 import { openApi } from './openapi.ts';
 import { EVENTS_QUERY, type FoundRoute, NO_QUERY, routeOf } from './routes.ts';
 import { Services } from './services.ts';
@@ -163,12 +164,10 @@ export class Site {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort(CLOSED));
     const query = checked(route.query ?? NO_QUERY, queryOf(url), 'query');
     const body = route.body ? checked(route.body, await bodyOf(request), 'body') : undefined;
     const address = request.socket.remoteAddress ?? '';
-    const call = { path, query, body, client: { address, signal: gone.signal } };
+    const call = { path, query, body, client: clientOf(address, response) };
     const answer = await route.handle(this.#p.services, call);
     if (answer instanceof Readable) await this.#sendBytes(response, answer, route.type);
     else if (isReady(answer)) sendText(request, response, answer);
@@ -204,6 +203,21 @@ export class Site {
     response.writeHead(isReady ? 200 : 503, { 'content-type': 'text/plain' });
     response.end(isReady ? 'ok\n' : `not joined: ${ids || 'no agent has reported yet'}\n`);
   }
+}
+
+/** Its signal is made when it is first read: most requests need none. */
+function clientOf(address: string, response: ServerResponse): Client {
+  let gone: AbortController | null = null;
+  return {
+    address,
+    get signal() {
+      if (gone) return gone.signal;
+      gone = new AbortController();
+      if (response.closed) gone.abort(CLOSED);
+      else response.once('close', () => gone!.abort(CLOSED));
+      return gone.signal;
+    },
+  };
 }
 
 function askerOf({ method = '', url = '', headers, socket }: IncomingMessage): Asker {

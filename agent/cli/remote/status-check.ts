@@ -115,6 +115,7 @@ const status = having({
   waits: absentOr(reason),
   networks: absentOr(networks),
   ...{ traps: absentOr(nullable(traps)), diskFreeBytes: absentOr(nullable(duration)) },
+  lastEvent: absentOr(duration),
   ...{ failures: absentOr(failures), dashboard: absentOr(reason) },
   gone: absentOr(list(gone, MEMBERS_MAX)),
   members: list(member, MEMBERS_MAX),

@@ -22,6 +22,8 @@ const UNREAD_BYTES_MAX = 1024 ** 2;
 
 export interface EventSource {
   readonly agent: string;
+  /** The number of its last event; undefined: not known. */
+  readonly last?: number | undefined;
   /** See `eventsOf`. Null: the agent cannot be read at present. */
   read(after: number | null): Promise<AgentEvents | null>;
 }
@@ -46,8 +48,8 @@ interface Client {
 export class EventStream {
   readonly #sources: () => Promise<readonly EventSource[]>;
   readonly #clients = new Set<Client>();
-  /** By agent: the number of its last event. */
-  readonly #ends = new Map<string, number>();
+  /** By agent: its last event. */
+  readonly #ends = new Map<string, Place>();
   /** By agent: the number of the client that had the last turn. */
   readonly #turns = new Map<string, number>();
   #number = 0;
@@ -114,8 +116,13 @@ export class EventStream {
    */
   async #pollOne(source: EventSource): Promise<void> {
     const { agent } = source;
-    const near = (this.#ends.get(agent) ?? 0) - NEAR;
     const clients = [...this.#clients];
+    if (
+      clients.every(({ position }) => isLast(source, position.get(agent), this.#ends.get(agent)))
+    ) {
+      return;
+    }
+    const near = (this.#ends.get(agent)?.number ?? 0) - NEAR;
     const of = ({ position }: Client) => position.get(agent)?.number;
     const live = clients.filter((client) => (of(client) ?? -Infinity) >= near);
     const fresh = clients.filter((client) => of(client) === undefined);
@@ -140,7 +147,7 @@ export class EventStream {
   #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): boolean {
     if (!read) return false;
     const { last, mark, events } = read;
-    this.#ends.set(agent, last);
+    this.#ends.set(agent, { number: last, mark });
     for (const client of clients) {
       // It may have gone while the agent was read.
       if (!this.#clients.has(client)) continue;
@@ -162,6 +169,12 @@ export class EventStream {
     }
     return true;
   }
+}
+
+/** Whether the agent has no event after the place of a client. Reading the events costs more. */
+function isLast({ last }: EventSource, place: Place | undefined, end: Place | undefined): boolean {
+  if (last === undefined || !place || !end) return false;
+  return place.number === last && end.number === last && place.mark === end.mark;
 }
 
 function write(client: Client, text: string): void {

@@ -13,7 +13,7 @@ const eventOf = (number: number): Event => {
 };
 
 /** One agent whose events the test adds, and clients that keep what they are sent. */
-function stageOf(t: TestContext, events: Event[], marks = ['']) {
+function stageOf(t: TestContext, events: Event[], marks = [''], lastOf?: () => number) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let reads = 0;
   const read = async (after: number | null): Promise<AgentEvents> => {
@@ -23,7 +23,7 @@ function stageOf(t: TestContext, events: Event[], marks = ['']) {
     const found = events.filter(({ number }) => number > from).slice(0, EVENTS_MAX);
     return { last, mark: marks.at(-1)!, events: found };
   };
-  const stream = new EventStream(async () => [{ agent: 'a1', read }]);
+  const stream = new EventStream(async () => [{ agent: 'a1', last: lastOf?.(), read }]);
   return {
     /** @returns the events that the client has been sent, in order */
     add(lastId: string, ids: string[] = []): () => number[] {
@@ -160,4 +160,24 @@ test('event stream: refuses an identifier that is none, since it would send all 
   }
   add('');
   add('a1.2@mark,a2.1');
+});
+
+test('event stream: an agent is read only if a client lacks its last event', async (t) => {
+  const events = history(3);
+  let last = 3;
+  const marks = ['old'];
+  const { add, poll } = stageOf(t, events, marks, () => last);
+  const one = add('a1.3@old');
+  assert.equal(await poll(), 1, 'the mark may differ');
+  assert.equal(await poll(), 0);
+  add('a1.1@old');
+  assert.ok((await poll()) > 0);
+  assert.equal(await poll(), 0);
+  events.push(eventOf(4));
+  last = 4;
+  assert.equal(await poll(), 1);
+  assert.deepEqual(one(), [4]);
+  marks.push('new');
+  add('a1.4@new');
+  assert.ok((await poll()) > 0, 'a client of another state');
 });
