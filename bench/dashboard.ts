@@ -57,18 +57,10 @@ function timesOf(
   return [[pid, { parent: Number(fields[1]), ms: (Number(fields[11]) + Number(fields[12])) * 10 }]];
 }
 
-/** One open dashboard: it asks for the state every second, and reads the events. */
+/** One open dashboard: it reads the events and the states of the cluster. */
 async function dashboard(url: string, signal: AbortSignal): Promise<void> {
-  const events = await fetch(`${url}api/v1/events`, { signal });
-  void events.body?.pipeTo(new WritableStream(), { signal }).catch(() => {});
-  for (let tag = ''; !signal.aborted; ) {
-    const askedAt = performance.now();
-    const headers = tag === '' ? {} : { 'if-none-match': tag };
-    const answer = await fetch(`${url}api/v1/cluster`, { signal, headers });
-    tag = answer.headers.get('etag') ?? '';
-    await answer.arrayBuffer();
-    await pause(Math.max(0, 1000 - (performance.now() - askedAt)), undefined, { signal });
-  }
+  const { body } = await fetch(`${url}api/v1/events?state=true`, { signal });
+  await body!.pipeTo(new WritableStream(), { signal });
 }
 
 async function fetched(url: string): Promise<number> {

@@ -66,25 +66,23 @@ export async function post(path, body) {
 }
 
 /**
- * Calls `onEvent` for each event of the agents, from earlier ones on, until `signal` is aborted.
- * Returns after a lost connection, with the identifier of the last event.
+ * Calls `on.cluster` and `on.circle` for each state of the cluster, and `on.message` for each event of
+ * the agents, from earlier ones on, until `signal` is aborted. Returns after a lost connection.
  */
-export async function readEvents(lastId, onEvent, signal) {
+export async function readStream(lastId, on, signal) {
   const headers = lastId ? { 'last-event-id': lastId } : {};
-  const response = await request('/events', { signal, headers });
+  const response = await request('/events?state=true', { signal, headers });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let id = lastId;
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return id;
+    if (done) return;
     const blocks = (rest + value).split('\n\n');
     rest = blocks.pop();
     for (const block of blocks) {
       const fields = block.split('\n').map((line) => line.split(/: (.*)/s));
       const field = (name) => fields.find(([key]) => key === name)?.[1];
-      id = field('id') ?? id;
-      if (field('data')) onEvent(JSON.parse(field('data')), id);
+      if (field('data')) on[field('event') ?? 'message']?.(JSON.parse(field('data')), field('id'));
     }
   }
 }

@@ -1,8 +1,8 @@
-// The dashboard: asks for the state of the cluster every second, keeps a history for the charts, and
-// shows one of its parts, which the address names.
+// The dashboard: gets the state of the cluster every second, keeps a history for the charts, and shows
+// one of its parts, which the address names.
 
 import { html, render, useEffect, useMemo, useRef, useState } from '/lib/htm.js';
-import { get, may, readEvents, token } from './api.js';
+import { get, may, readStream, token } from './api.js';
 import { Chart, seriesOf } from './charts.js';
 import { Circle, colouring, Matrix } from './circle.js';
 import { Directives, LeaveDialog, Receipt, useCommand } from './controls.js';
@@ -12,6 +12,8 @@ import { Replay } from './replay.js';
 import { Agents, EventList, Events, Failure, Hosts, Problems } from './tables.js';
 
 const POLL_MS = 1000;
+/** Longer than the stream takes from one state to the next. */
+const SILENT_MS = 2500;
 const SAMPLES_MAX = 1800;
 const EVENTS_MAX = 2000;
 /** Time over which the queue must shrink steadily before an end is estimated. */
@@ -45,93 +47,77 @@ function usePlace() {
   return { ...place, setFilters };
 }
 
-/** The last state of the cluster, samples of it, and why there is no answer. */
-function useCluster(tokenNumber) {
+/**
+ * The last state of the cluster, samples of it, why there is no answer, the circle and the events. The
+ * server sends them in one stream. While that brings no state, as when a proxy holds it back, the page
+ * asks for it.
+ */
+function useLive(tokenNumber) {
   const [state, set] = useState({ view: null, error: null, samples: [] });
+  const [circle, setCircle] = useState(null);
+  const [events, setEvents] = useState([]);
   const refresh = useRef(() => {});
   useEffect(() => {
-    let isOver = false;
-    let timer;
+    setEvents([]);
+    const page = new AbortController();
+    let stream = new AbortController();
+    let shownAt = -Infinity;
+    let waiting = [];
+    let last = null;
+    const isIdle = () => page.signal.aborted || document.hidden;
+    const show = (view) => {
+      shownAt = performance.now();
+      set(({ samples }) => ({ view, error: null, samples: [...samples, sampleOf(view)].slice(-SAMPLES_MAX) }));
+    };
     const look = async () => {
-      clearTimeout(timer);
+      shownAt = performance.now();
       try {
-        const view = await get('/cluster');
-        if (isOver) return;
-        set(({ samples }) => ({ view, error: null, samples: [...samples, sampleOf(view)].slice(-SAMPLES_MAX) }));
+        show(await get('/cluster', {}, page.signal));
       } catch (error) {
-        if (!isOver) set((was) => ({ ...was, error }));
+        if (!page.signal.aborted) set((was) => ({ ...was, error }));
       }
-      // A page in the background asks nothing.
-      if (!isOver && !document.hidden) timer = setTimeout(look, POLL_MS);
     };
-    const shown = () => !document.hidden && look();
-    document.addEventListener('visibilitychange', shown);
+    const ask = () => {
+      if (isIdle() || performance.now() - shownAt < SILENT_MS) return;
+      look();
+      // Asked for by itself: the state of the cluster waits for agents that do not answer.
+      get('/circle', {}, page.signal).then(setCircle, () => {});
+    };
+    const read = async () => {
+      const on = { cluster: show, circle: setCircle, message: (event, id) => waiting.push({ ...event, id }) && (last = id) };
+      while (!page.signal.aborted) {
+        stream = new AbortController();
+        // What is wrong is in the answer to the next question.
+        if (!document.hidden) await readStream(last, on, stream.signal).catch(() => {});
+        if (!isIdle()) look();
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    };
+    const take = () => {
+      if (waiting.length === 0) return;
+      const fresh = waiting.toReversed();
+      waiting = [];
+      setEvents((was) => [...fresh, ...was].sort((a, b) => b.at - a.at).slice(0, EVENTS_MAX));
+    };
+    // A page in the background asks nothing.
+    const turned = () => (document.hidden ? stream.abort() : look());
+    document.addEventListener('visibilitychange', turned);
+    const timers = [setInterval(ask, POLL_MS), setInterval(take, 250)];
     refresh.current = look;
-    look();
+    read();
     return () => {
-      isOver = true;
-      clearTimeout(timer);
-      document.removeEventListener('visibilitychange', shown);
+      page.abort();
+      stream.abort();
+      timers.forEach(clearInterval);
+      document.removeEventListener('visibilitychange', turned);
     };
   }, [tokenNumber]);
-  return { ...state, refresh: () => refresh.current() };
-}
-
-/** Asked for by itself: the state of the cluster waits for agents that do not answer. */
-function useCircle(tokenNumber) {
-  const [circle, set] = useState(null);
-  useEffect(() => {
-    let last = '';
-    const look = async () => {
-      if (document.hidden) return;
-      const found = await get('/circle').catch(() => null);
-      const text = JSON.stringify(found);
-      if (found === null || text === last) return;
-      last = text;
-      set(found);
-    };
-    look();
-    const timer = setInterval(look, POLL_MS);
-    return () => clearInterval(timer);
-  }, [tokenNumber]);
-  return circle;
+  return { ...state, circle, events, refresh: () => refresh.current() };
 }
 
 function sampleOf({ at, agents }) {
   const of = (name) => Object.fromEntries(agents.map((agent) => [agent.id, agent[name]]));
   return { at, failed: of('failures'), rates: of('pagesPerSecond'), queued: of('queued'), delays: of('loopDelayMs') };
-}
-
-function useEvents(tokenNumber) {
-  const [events, set] = useState([]);
-  useEffect(() => {
-    set([]);
-    const control = new AbortController();
-    let waiting = [];
-    const take = setInterval(() => {
-      if (waiting.length === 0) return;
-      const fresh = waiting.toReversed();
-      waiting = [];
-      set((was) => [...fresh, ...was].sort((a, b) => b.at - a.at).slice(0, EVENTS_MAX));
-    }, 250);
-    const read = async () => {
-      let last = null;
-      while (!control.signal.aborted) {
-        try {
-          last = await readEvents(last, (event, id) => waiting.push({ ...event, id }) && (last = id), control.signal);
-        } catch {
-          // Tried again below.
-        }
-        await new Promise((resolve) => setTimeout(resolve, 2000));
-      }
-    };
-    read();
-    return () => {
-      control.abort();
-      clearInterval(take);
-    };
-  }, [tokenNumber]);
-  return events;
 }
 
 const sum = (values) => Object.values(values).reduce((a, b) => a + b, 0);
@@ -317,9 +303,7 @@ function App() {
   const { part, filters, setFilters } = usePlace();
   const [tokenNumber, setTokenNumber] = useState(0);
   const [dialog, setDialog] = useState(null);
-  const { view, error, samples, refresh } = useCluster(tokenNumber);
-  const circle = useCircle(tokenNumber);
-  const events = useEvents(tokenNumber);
+  const { view, error, samples, circle, events, refresh } = useLive(tokenNumber);
   const colours = useMemo(colouring, []);
   const theme = useTheme();
   // Colours follow the names, not the order in which agents were met.

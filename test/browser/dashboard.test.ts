@@ -221,8 +221,12 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
   test('filters are kept in the address', async () => {
     const { page, faults } = await opened('hosts');
     await page.getByLabel('Name', { exact: true }).fill('127.123.0.1');
-    // The part is drawn again with each answer.
-    for (let k = 0; k < 2; k++) await page.waitForResponse(/api\/v1\/cluster$/);
+    // The part is drawn again with each state.
+    const numbers = page.locator('.numbers');
+    for (let k = 0; k < 2; k++) {
+      const before = await numbers.textContent();
+      await untilAsked('another state', async () => (await numbers.textContent()) !== before);
+    }
     await page.getByLabel('Name', { exact: true }).press('Enter');
     await until('the filter is in the address', () => page.url().includes('search=127.123.0.1'));
     await page.reload();

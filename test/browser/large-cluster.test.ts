@@ -290,6 +290,7 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
       ['admin', true, true],
     ] as const) {
       cluster.role(role);
+      await page.reload();
       await page.goto(`${cluster.url}#directives`);
       await isOffered(pause, steers);
       await isOffered(block, steers);
@@ -301,10 +302,22 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
     await page.close();
   });
 
+  test('a page whose stream brings nothing asks for the state', async () => {
+    const cluster = await started(2, 'ring');
+    const { page } = await opened(cluster.url, 1600);
+    // As by a proxy that holds it back.
+    await page.route(/\/api\/v1\/events/, () => {});
+    await page.reload();
+    await page.getByText('2 of 2').waitFor();
+    cluster.kill('a2');
+    await page.getByText('a2 does not answer').first().waitFor();
+    await page.close();
+  });
+
   test('a token that is refused can be forgotten, and the remedy is one for a browser', async () => {
     const cluster = await started(2, 'ring');
     const { page } = await opened(cluster.url, 1600);
-    await page.route('**/api/v1/cluster', (route) => {
+    await page.route(/\/api\/v1\/(cluster|events)/, (route) => {
       if (route.request().headers().authorization === undefined) return route.continue();
       const problem = { detail: 'the token is not known', code: 'token-unknown', remedy: 'send' };
       return route.fulfill({ status: 401, json: problem });

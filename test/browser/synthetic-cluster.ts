@@ -92,6 +92,20 @@ function hostsOf(hosts: number) {
   };
 }
 
+type Answers = Readonly<Record<string, (search: URLSearchParams) => unknown>>;
+
+function stream(response: http.ServerResponse, answers: Answers): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).write(EVENTS);
+  const send = (event: string) => {
+    const answer = answers[`/api/v1/${event}`]!(new URLSearchParams());
+    response.write(`event: ${event}\ndata: ${JSON.stringify(answer)}\n\n`);
+  };
+  const sendState = () => ['cluster', 'circle'].forEach(send);
+  sendState();
+  const timer = setInterval(sendState, 1000);
+  response.once('close', () => clearInterval(timer));
+}
+
 export async function startSynthetic(
   agents: number,
   overlay: 'ring' | 'kademlia',
@@ -121,7 +135,7 @@ export async function startSynthetic(
     const members = at < 4000 ? all.slice(0, 1) : at < 9000 ? all : all.slice(0, -1);
     return members.map((id) => ({ id, capacity: 1 }));
   };
-  const answers: Readonly<Record<string, (search: URLSearchParams) => unknown>> = {
+  const answers: Answers = {
     '/api/v1/cluster': view,
     '/api/v1/circle': (search) => {
       const at = search.get('at');
@@ -139,7 +153,7 @@ export async function startSynthetic(
     if (asset) response.writeHead(200, { 'content-type': asset.type }).end(asset.body);
     else if (answer) response.end(JSON.stringify(answer(searchParams)));
     else if (pathname === '/api/v1/events') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(EVENTS);
+      stream(response, answers);
     } else response.writeHead(404).end('{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,12 +4,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import http from 'node:http';
 import net from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
 import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
-import { ask, json, refusal } from './http-asker.ts';
+import { ask, json, readEvents, refusal } from './http-asker.ts';
 
 const NET = 120;
 const TOKEN = 'token-of-the-test-0123456789';
@@ -271,6 +270,15 @@ describe('HTTP server', { concurrency: 1 }, () => {
     assert.equal((await watching).find(({ data }) => data.kind === 'order')?.data.text, 'paused');
     await json(`${api}/directives`, { ...order, body: { kind: 'resume' } });
     await readEvents(`${api}/events`, {}, (all) => all.some(({ data }) => data.text === 'resumed'));
+    const states = await fetch(`${api}/events?state=true`);
+    assert.equal(states.headers.get('content-encoding'), 'gzip');
+    let text = '';
+    for await (const part of states.body!.pipeThrough(new TextDecoderStream())) {
+      text += part;
+      if (text.split('event: cluster\n').length > 3 && text.includes('event: circle\n')) break;
+    }
+    const [, view] = /event: cluster\ndata: (.*)\n/.exec(text)!;
+    assert.equal((JSON.parse(view!) as { name: string }).name, 'cli-test');
     launch.child.kill('SIGTERM');
     await launch.ended;
   });
@@ -467,34 +475,4 @@ async function assertReplay(config: string): Promise<void> {
   assert.deepEqual([agents, unreachable], [[], ['a1', 'a2']]);
   replay.child.kill('SIGINT');
   assert.equal((await replay.ended).code, 0);
-}
-
-interface Received {
-  readonly id: string;
-  readonly data: Readonly<Record<'kind' | 'agent' | 'text', string>>;
-}
-
-/** Reads the stream until `isEnough`. */
-function readEvents(
-  url: string,
-  headers: http.OutgoingHttpHeaders,
-  isEnough: (events: readonly Received[]) => boolean,
-): Promise<Received[]> {
-  return new Promise((resolve, reject) => {
-    const request = http.get(url, { headers, agent: false }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-        const blocks = text.split('\n\n').slice(0, -1);
-        const events = blocks.flatMap((block) => {
-          const [, id, data] = /^id: (.*)\ndata: (.*)$/.exec(block) ?? [];
-          return id === undefined ? [] : [{ id, data: JSON.parse(data!) as Received['data'] }];
-        });
-        if (!isEnough(events)) return;
-        request.destroy();
-        resolve(events);
-      });
-    });
-    request.on('error', reject);
-  });
 }

@@ -57,3 +57,34 @@ export async function refusal(
   assert.deepEqual([problem.code, problem.status], [code, status], answer.text);
   assert.ok(String(problem.remedy).length > 0);
 }
+
+/** An event of the stream. */
+export interface Received {
+  readonly id: string;
+  readonly data: Readonly<Record<'kind' | 'agent' | 'text', string>>;
+}
+
+/** Reads the stream until `isEnough`. */
+export function readEvents(
+  url: string,
+  headers: http.OutgoingHttpHeaders,
+  isEnough: (events: readonly Received[]) => boolean,
+): Promise<Received[]> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { headers, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+        const blocks = text.split('\n\n').slice(0, -1);
+        const events = blocks.flatMap((block) => {
+          const [, id, data] = /^id: (.*)\ndata: (.*)$/.exec(block) ?? [];
+          return id === undefined ? [] : [{ id, data: JSON.parse(data!) as Received['data'] }];
+        });
+        if (!isEnough(events)) return;
+        request.destroy();
+        resolve(events);
+      });
+    });
+    request.on('error', reject);
+  });
+}

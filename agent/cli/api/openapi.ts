@@ -87,6 +87,12 @@ const EVENTS: Json = {
   parameters: [
     { name: 'Last-Event-ID', in: 'header', schema: LAST_ID },
     { name: 'after', in: 'query', schema: LAST_ID, description: 'In place of the header.' },
+    {
+      ...{ name: 'state', in: 'query', schema: { type: 'string', enum: ['true', 'false'] } },
+      description:
+        'true: the answers of /cluster and /circle are sent as well, as events with these names, ' +
+        'when they change, at most once a second.',
+    },
   ],
   responses: {
     200: { description: 'OK', content: { 'text/event-stream': { schema: { type: 'string' } } } },

@@ -132,7 +132,10 @@ const BY_URL =
   'Sorted by URL: the pages of the list have each row once, also while the crawl runs.';
 const scopeQuery = z.strictObject({ scope });
 export const NO_QUERY = z.strictObject({});
-export const EVENTS_QUERY = z.strictObject({ after: z.string().optional() });
+export const EVENTS_QUERY = z.strictObject({
+  after: z.string().optional(),
+  state: z.enum(['true', 'false']).optional(),
+});
 const VIEWS = Object.keys(viewColumns);
 const views = z
   .string()

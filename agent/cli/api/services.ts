@@ -9,6 +9,7 @@ import { HttpProblem } from '../http/http-problem.ts';
 import { RemoteClient } from '../remote/remote-client.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch } from '../views/cluster-watch.ts';
+import type { StateSource } from '../views/state-stream.ts';
 import { ClusterLists } from './cluster-lists.ts';
 import { type CommandLine, CommandRuns, type CommandSource } from './command-run.ts';
 import { type Client, ListProcess } from './list-process.ts';
@@ -16,6 +17,8 @@ import { QueryRuns } from './query-runs.ts';
 
 /** Later, the agents may have met others. */
 const REPORT_MS_MAX = 3000;
+/** The stream asks once a second, and each time gets a new state. */
+const STREAM_FRESH_MS = 500;
 
 export class Services {
   readonly watch: ClusterWatch;
@@ -88,10 +91,31 @@ export class Services {
 
   /** @param at - Unix milliseconds; absent: now */
   readonly circle = async (at: number | undefined, client: Client): Promise<Circle> => {
-    if (at !== undefined) return this.#process.call(client, 'circleAt', at);
+    return at === undefined ? this.#circleNow() : this.#process.call(client, 'circleAt', at);
+  };
+
+  async #circleNow(): Promise<Circle> {
     const agents = this.#whole() ?? (await this.watch.now()).view.agents;
     return this.#circles.of(agents);
-  };
+  }
+
+  /** What every dashboard shows, for the event stream. */
+  readonly states: readonly StateSource[] = [
+    {
+      event: 'cluster',
+      ask: async () => {
+        const text = await this.watch.now(STREAM_FRESH_MS);
+        return { key: text, json: () => text.body };
+      },
+    },
+    {
+      event: 'circle',
+      ask: async () => {
+        const circle = await this.#circleNow();
+        return { key: circle, json: () => Buffer.from(JSON.stringify(circle)) };
+      },
+    },
+  ];
 
   /** The agents of the process that serves, which report every second. */
   noteStatuses(statuses: readonly AgentStatus[]): void {

@@ -64,7 +64,8 @@ export class Site {
 
   constructor(parts: SiteParts) {
     this.#p = parts;
-    this.#events = new EventStream(parts.services.lists.eventSources);
+    const { lists, states } = parts.services;
+    this.#events = new EventStream(lists.eventSources, states);
   }
 
   close(): void {
@@ -148,9 +149,12 @@ export class Site {
       }
       case `${API}/events`: {
         if (request.method === 'HEAD') throw notAllowed(['GET'], response);
-        const { after } = checked(EVENTS_QUERY, queryOf(url), 'query');
+        const { after, state } = checked(EVENTS_QUERY, queryOf(url), 'query');
         const last = request.headers['last-event-id'] ?? after;
-        return this.#events.add(response, typeof last === 'string' ? last : null);
+        const hasState = state === 'true';
+        const isGzip = hasState && acceptsGzip(request);
+        const id = typeof last === 'string' ? last : null;
+        return this.#events.add(response, id, { hasState, isGzip });
       }
       case `${API}/openapi.json`:
         checked(NO_QUERY, queryOf(url), 'query');
@@ -404,6 +408,10 @@ function unknownPath(pathname: string): HttpProblem {
   return new HttpProblem(404, 'path-unknown', detail, `GET ${API}/openapi.json lists the paths`);
 }
 
+function acceptsGzip({ headers }: IncomingMessage): boolean {
+  return /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+}
+
 function isReady(answer: unknown): answer is Asset {
   return typeof answer === 'object' && answer !== null && 'gzipped' in answer;
 }
@@ -421,7 +429,7 @@ function sendAsset(request: IncomingMessage, response: ServerResponse, asset: As
 
 function sendText(request: IncomingMessage, response: ServerResponse, text: Asset): void {
   const { type, body, gzipped, tag } = text;
-  const isGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
+  const isGzip = acceptsGzip(request);
   const headers = {
     'content-type': type,
     etag: tag,

@@ -77,9 +77,13 @@ export class ClusterWatch {
     this.#config = config;
   }
 
-  /** The state of the cluster, at most a second old, or as old as the answer takes. */
-  now(): Promise<SharedText> {
-    const isFresh = this.#shown === this.#commands && monotonicMs() - this.#at < FRESH_MS;
+  /**
+   * The state of the cluster.
+   *
+   * @param freshMs - its age may be more only while the answer takes longer
+   */
+  now(freshMs = FRESH_MS): Promise<SharedText> {
+    const isFresh = this.#shown === this.#commands && monotonicMs() - this.#at < freshMs;
     if (this.#last && isFresh) return Promise.resolve(this.#last);
     if (this.#asking && this.#asked.commands === this.#commands) return this.#asking;
     this.#asked = { number: this.#asked.number + 1, commands: this.#commands };

@@ -1,5 +1,6 @@
 // The events of all agents as server-sent events. The identifier of each event names the last event of
-// every agent and the state that it is of, so a client that returns misses none.
+// every agent and the state that it is of, so a client that returns misses none. Clients may be sent
+// the state of the cluster, too.
 
 import type { ServerResponse } from 'node:http';
 import type { EventDetail, EventKind } from '../../core/protocol/event-log.ts';
@@ -8,6 +9,8 @@ import { monotonicMs } from '../../runtime/clock.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { eventText } from '../status/status-events.ts';
 import { type AgentEvents, EVENTS_MAX } from './agent-events.ts';
+import { type StateSource, StateStream } from './state-stream.ts';
+import { StreamClient, type StreamOptions } from './stream-client.ts';
 
 const POLL_MS = 1000;
 /** So that proxies keep the connection open. */
@@ -38,15 +41,15 @@ interface Place {
 type Position = Map<string, Place>;
 
 interface Client {
-  readonly response: ServerResponse;
+  readonly stream: StreamClient;
   readonly position: Position;
   /** Later clients have higher numbers. */
   readonly number: number;
-  writtenAt: number;
 }
 
 export class EventStream {
   readonly #sources: () => Promise<readonly EventSource[]>;
+  readonly #states: StateStream;
   readonly #clients = new Set<Client>();
   /** By agent: its last event. */
   readonly #ends = new Map<string, Place>();
@@ -56,30 +59,28 @@ export class EventStream {
   #timer: NodeJS.Timeout | null = null;
   #isPolling = false;
 
-  constructor(sources: () => Promise<readonly EventSource[]>) {
+  constructor(sources: () => Promise<readonly EventSource[]>, states: readonly StateSource[] = []) {
     this.#sources = sources;
+    this.#states = new StateStream(states);
   }
 
   /**
    * @param lastId - the identifier of the last event that the client has; null: it has none
    * @throws HttpProblem if it is no identifier, or too many clients read
    */
-  add(response: ServerResponse, lastId: string | null): void {
+  add(response: ServerResponse, lastId: string | null, options: StreamOptions = {}): void {
     if (this.#clients.size >= CLIENTS_MAX) {
       const detail = `${CLIENTS_MAX} clients read the events already`;
       throw new HttpProblem(503, 'clients-busy', detail, 'close other dashboards');
     }
     const number = ++this.#number;
-    const client = { response, position: positionOf(lastId), number, writtenAt: monotonicMs() };
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
-    });
-    response.write('retry: 2000\n\n');
+    const position = positionOf(lastId);
+    const client = { stream: new StreamClient(response, options), position, number };
+    client.stream.write('retry: 2000\n\n');
     response.once('close', () => this.#clients.delete(client));
     this.#clients.add(client);
     this.#timer ??= setInterval(() => this.#tick(), POLL_MS);
-    void this.#poll();
+    this.#look();
   }
 
   #tick(): void {
@@ -88,11 +89,17 @@ export class EventStream {
       this.#timer = null;
       return;
     }
-    void this.#poll();
-    for (const client of this.#clients) {
-      if (client.response.writableLength > UNREAD_BYTES_MAX) client.response.destroy();
-      else if (monotonicMs() - client.writtenAt >= SILENT_MS_MAX) write(client, ': none\n\n');
+    this.#look();
+    for (const { stream } of this.#clients) {
+      if (stream.unreadBytes > UNREAD_BYTES_MAX) stream.destroy();
+      else if (monotonicMs() - stream.writtenAt >= SILENT_MS_MAX) stream.write(': none\n\n');
     }
+  }
+
+  #look(): void {
+    const streams = [...this.#clients].map(({ stream }) => stream);
+    if (streams.some(({ hasState }) => hasState)) this.#states.look(streams);
+    void this.#poll();
   }
 
   /** An agent on another machine may take longer than the time between two polls. */
@@ -164,7 +171,7 @@ export class EventStream {
         if (event.number <= passed) continue;
         client.position.set(agent, { number: event.number, mark });
         const text = textOf(agent, event, client.position);
-        if (text !== null) write(client, text);
+        if (text !== null) client.stream.write(text);
       }
     }
     return true;
@@ -175,11 +182,6 @@ export class EventStream {
 function isLast({ last }: EventSource, place: Place | undefined, end: Place | undefined): boolean {
   if (last === undefined || !place || !end) return false;
   return place.number === last && end.number === last && place.mark === end.mark;
-}
-
-function write(client: Client, text: string): void {
-  client.writtenAt = monotonicMs();
-  client.response.write(text);
 }
 
 /** Null: no agent writes such an event. */

@@ -57,7 +57,7 @@ it('the description has every route, with the limits that are checked', () => {
   assert.deepEqual(roles('/api/v1/stop', 'post'), [{ token: ['admin'] }, { dashboard: ['admin'] }]);
   assert.deepEqual(roles('/healthz'), [{}]);
   const events = paths['/api/v1/events']?.get?.parameters.map(({ name }) => name);
-  assert.deepEqual(events, ['Last-Event-ID', 'after']);
+  assert.deepEqual(events, ['Last-Event-ID', 'after', 'state']);
   const limit = paths['/api/v1/hosts']?.get?.parameters.find(({ name }) => name === 'limit');
   assert.deepEqual(
     [limit?.schema.minimum, limit?.schema.maximum, limit?.schema.default],
