@@ -33,28 +33,35 @@ const FLAGS = {
 const SETTLED_MS = 3000;
 const main = path.resolve(import.meta.dirname, '../agent/main.ts');
 
-/** Processor time so far of a process and of all that it has started, in ms. */
-function cpuMsOf(pid: number): number {
-  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const times = new Map(pids.flatMap((one) => timesOf(Number(one)) ?? []));
-  const isOf = (one: number | undefined): boolean => {
-    return one === pid || (one !== undefined && isOf(times.get(one)?.parent));
-  };
-  return [...times].reduce((sum, [one, { ms }]) => sum + (isOf(one) ? ms : 0), 0);
+/** Processor time so far, in ms, or of a page. */
+interface Cpu {
+  /** Of the agent and of all processes that it has started. */
+  readonly all: number;
+  /** Of these processes, which serve HTTP. */
+  readonly server: number;
 }
 
-/** Undefined: it has ended. */
-function timesOf(
-  pid: number,
-): [[number, { readonly parent: number; readonly ms: number }]] | undefined {
+function cpuOf(agent: number): Cpu {
+  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const times = new Map(pids.map((pid) => [Number(pid), timesOf(pid)]));
+  const isStarted = (pid: number): boolean => {
+    const parent = times.get(pid)?.parent;
+    return parent === agent || (parent !== undefined && isStarted(parent));
+  };
+  const server = [...times].reduce((sum, [pid, { ms }]) => sum + (isStarted(pid) ? ms : 0), 0);
+  return { all: server + times.get(agent)!.ms, server };
+}
+
+function timesOf(pid: string): { readonly parent?: number; readonly ms: number } {
   let stat: string;
   try {
     stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
-    return undefined;
+    // It has ended.
+    return { ms: 0 };
   }
   const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
-  return [[pid, { parent: Number(fields[1]), ms: (Number(fields[11]) + Number(fields[12])) * 10 }]];
+  return { parent: Number(fields[1]), ms: (Number(fields[11]) + Number(fields[12])) * 10 };
 }
 
 /** One open dashboard: it reads the events and the states of the cluster. */
@@ -68,8 +75,8 @@ async function fetched(url: string): Promise<number> {
   return Number(/^ubiring_fetched_pages_total\S* (\d+)/m.exec(text)?.[1]);
 }
 
-/** Processor time per page in ms, while so many dashboards are open. */
-async function windowOf(pid: number, url: string, clients: number, ms: number): Promise<number> {
+/** Processor time per page, while so many dashboards are open. */
+async function windowOf(pid: number, url: string, clients: number, ms: number): Promise<Cpu> {
   const end = new AbortController();
   const opened = Array.from({ length: clients }, () =>
     dashboard(url, end.signal).catch((error: Error) => {
@@ -78,15 +85,15 @@ async function windowOf(pid: number, url: string, clients: number, ms: number): 
   );
   const scrapes = clients > 0 ? setInterval(() => void fetched(url), 1000) : undefined;
   await pause(SETTLED_MS);
-  const [pages, cpu] = [await fetched(url), cpuMsOf(pid)];
+  const [pages, before] = [await fetched(url), cpuOf(pid)];
   await pause(ms);
-  const used = cpuMsOf(pid) - cpu;
+  const { all, server } = cpuOf(pid);
   const done = (await fetched(url)) - pages;
   clearInterval(scrapes);
   end.abort();
   await Promise.all(opened);
   if (done === 0) throw new Error('the crawl has ended: give more --pages');
-  return used / done;
+  return { all: (all - before.all) / done, server: (server - before.server) / done };
 }
 
 const LISTS = [
@@ -207,19 +214,25 @@ async function measure(): Promise<void> {
     await windowOf(agent.pid!, url, clients, 5000);
     // The cost of a page changes while the crawl grows: each window with dashboards is compared with
     // those before and after it.
-    const having: number[] = [];
+    const having: Cpu[] = [];
     const without = [await windowOf(agent.pid!, url, 0, seconds * 1000)];
     for (let round = 0; round < rounds; round++) {
       having.push(await windowOf(agent.pid!, url, clients, seconds * 1000));
       without.push(await windowOf(agent.pid!, url, 0, seconds * 1000));
     }
-    const around = having.map((_, round) => (without[round]! + without[round + 1]!) / 2);
+    const around = having.map((_, round) => {
+      const [one, two] = [without[round]!, without[round + 1]!];
+      return { all: (one.all + two.all) / 2, server: (one.server + two.server) / 2 };
+    });
+    const added = having.map(({ server }, round) => server - around[round]!.server);
+    const [all, base] = [having, around].map((windows) => windows.map((one) => one.all));
+    const share = (100 * spread(ratios(added, base!)).median).toFixed(1);
     agent.kill('SIGKILL');
     await once(agent, 'exit');
     process.stdout.write(
       `CPU per page with ${clients} dashboards and one scrape a second, over that without: ` +
-        `${spreadText(spread(ratios(having, around)))} (at most 1.03); ` +
-        `${spread(without).median.toFixed(2)} ms without; load ${loadNow().toFixed(1)}\n`,
+        `${spreadText(spread(ratios(all!, base!)))} (at most 1.03), of which the server takes ` +
+        `${share} %; ${spread(base!).median.toFixed(2)} ms without; load ${loadNow().toFixed(1)}\n`,
     );
     enlarge(path.join(directory, 'data/a1/state.sqlite'), knownHosts, urls);
     const { lists, turn } = await listTimes(file);
