@@ -409,7 +409,9 @@ function unknownPath(pathname: string): HttpProblem {
 }
 
 function acceptsGzip({ headers }: IncomingMessage): boolean {
-  return /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+  const given = String(headers['accept-encoding'] ?? '');
+  const found = /\bgzip\s*(?:;\s*q=([\d.]+))?/i.exec(given);
+  return found !== null && Number(found[1] ?? 1) > 0;
 }
 
 function isReady(answer: unknown): answer is Asset {

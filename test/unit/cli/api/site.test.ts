@@ -106,6 +106,24 @@ test('the state of an agent is elsewhere only if there is such an agent', async 
   }
 });
 
+test('the stream of states is compressed only for a client that accepts it', async (t) => {
+  const { port } = (await served(t)).address() as AddressInfo;
+  for (const [accepted, encoding] of [
+    ['gzip', 'gzip'],
+    ['br, GZIP;q=0.5', 'gzip'],
+    ['gzip;q=0', null],
+    ['identity', null],
+  ] as const) {
+    const end = new AbortController();
+    const { headers } = await fetch(`http://127.0.0.1:${port}/api/v1/events?state=true`, {
+      headers: { 'accept-encoding': accepted },
+      signal: end.signal,
+    });
+    assert.equal(headers.get('content-encoding'), encoding, accepted);
+    end.abort();
+  }
+});
+
 test('a path that exists refuses a wrong method with those that it accepts', async (t) => {
   const { port } = (await served(t)).address() as AddressInfo;
   const origin = `http://127.0.0.1:${port}`;
