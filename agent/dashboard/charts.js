@@ -49,7 +49,7 @@ export function Chart({ title, times, series, theme, isCount }) {
       series: [
         {},
         ...series.map(({ label, colour }, i) => ({
-          ...{ label, stroke: colour, width: 2, spanGaps: true, points: { show: false } },
+          ...{ label, stroke: colour, width: 2, points: { show: false } },
           ...(i === 0 && series.length === 1 && { fill: `color-mix(in oklab, ${colour} 18%, transparent)` }),
         })),
       ],

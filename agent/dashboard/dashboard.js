@@ -56,6 +56,7 @@ function useLive(tokenNumber) {
   const [state, set] = useState({ view: null, error: null, samples: [] });
   const [circle, setCircle] = useState(null);
   const [events, setEvents] = useState([]);
+  const [unread, setUnread] = useState([]);
   const refresh = useRef(() => {});
   useEffect(() => {
     setEvents([]);
@@ -84,7 +85,7 @@ function useLive(tokenNumber) {
       get('/circle', {}, page.signal).then(setCircle, () => {});
     };
     const read = async () => {
-      const on = { cluster: show, circle: setCircle, message: (event, id) => waiting.push({ ...event, id }) && (last = id) };
+      const on = { cluster: show, circle: setCircle, unread: setUnread, message: (event, id) => waiting.push({ ...event, id }) && (last = id) };
       while (!page.signal.aborted) {
         stream = new AbortController();
         // What is wrong is in the answer to the next question.
@@ -112,7 +113,7 @@ function useLive(tokenNumber) {
       document.removeEventListener('visibilitychange', turned);
     };
   }, [tokenNumber]);
-  return { ...state, circle, events, refresh: () => refresh.current() };
+  return { ...state, circle, events, unread, refresh: () => refresh.current() };
 }
 
 function sampleOf({ at, agents }) {
@@ -303,12 +304,12 @@ function App() {
   const { part, filters, setFilters } = usePlace();
   const [tokenNumber, setTokenNumber] = useState(0);
   const [dialog, setDialog] = useState(null);
-  const { view, error, samples, circle, events, refresh } = useLive(tokenNumber);
+  const { view, error, samples, circle, events, unread, refresh } = useLive(tokenNumber);
   const colours = useMemo(colouring, []);
   const theme = useTheme();
   // Colours follow the names, not the order in which agents were met.
   for (const { id } of view?.agents ?? []) colours(id);
-  const shown = error && view ? { ...view, problems: [{ text: error.message, remedy: error.remedy ?? '', isGrave: true }] } : view;
+  const shown = error && view ? { ...view, problems: [{ text: error.message, remedy: error.remedy ?? '', isGrave: true }] } : view && { ...view, problems: [...view.problems, ...unread] };
   const common = { view: shown, filters, setFilters, colours, refresh };
   const parts = {
     overview: () => html`<${Overview} ...${common} circle=${circle} samples=${samples} events=${events} theme=${theme} />`,

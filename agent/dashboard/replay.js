@@ -16,8 +16,7 @@ const TICK_MS = 100;
 /** A sample is valid for so long: an agent that has ended takes no more. */
 const SAMPLE_MS_MAX = 20_000;
 const TEXTS = { join: 'joins', leave: 'leaves', suspect: 'is removed' };
-/** Agents that see the same change do so within this time. */
-const SAME_MS = 10_000;
+const CHANGES_SHOWN = 12;
 /** Places of a chart. */
 const POINTS_MAX = 600;
 
@@ -65,7 +64,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
   const total = (i) => now.reduce((sum, sample) => sum + (sample?.[i] ?? 0), 0);
   const { times, of } = valuesUntil(history, at);
   const ids = history.agents.map(({ id }) => id);
-  const past = latestOf(history.changes, at);
+  const past = changesUntil(history.changes, at);
   const start = () => {
     if (!isPlaying && at >= span.to) setFilters({ at: span.from });
     setPlaying(!isPlaying);
@@ -96,12 +95,13 @@ export function Replay({ colours, theme, filters, setFilters }) {
       </section>
       <section class="card"><h2>Changes until then</h2>
         <ol class="events" aria-label="Changes of the members, the latest first">
-          ${past.map(
-            ({ at: then, by, id, kind }) => html`<li key=${`${then} ${by} ${id}`}>
-              <time>${time(then)}</time><span class="who">${id}</span><span class=${`kind ${kind}`}>${TEXTS[kind]}</span><span class="detail">seen by ${by.join(', ')}</span>
+          ${past.slice(0, CHANGES_SHOWN).map(
+            ({ at: then, by, id, kind }) => html`<li key=${`${then} ${id} ${kind}`}>
+              <time>${time(then)}</time><span class="who">${id}</span><span class=${`kind ${kind}`}>${TEXTS[kind]}</span><span class="detail">seen by ${[...by].join(', ')}</span>
             </li>`,
           )}
         </ol>
+        ${past.length > CHANGES_SHOWN && html`<p class="quiet">and ${past.length - CHANGES_SHOWN} earlier ones</p>`}
       </section>
       <section class="card wide"><div class="charts">
         <${Chart} title="Pages per second" times=${times} series=${seriesOf(ids, of(3), colours)} theme=${theme} />
@@ -115,16 +115,22 @@ function clamp(at, { from, to }) {
   return Number.isFinite(at) ? Math.min(Math.max(at, from), to) : to;
 }
 
-/** The latest changes until `at`; one that several agents saw is one. */
-function latestOf(changes, at) {
+/** The changes until `at`, the latest first. One that several agents saw is one. */
+function changesUntil(changes, at) {
   const rows = [];
-  for (const { by, ...change } of changes.toReversed()) {
-    if (change.at > at) continue;
-    const same = rows.find(({ id, kind, at: then }) => id === change.id && kind === change.kind && then - change.at < SAME_MS);
-    if (same) same.by.push(by);
-    else if (rows.push({ ...change, by: [by] }) > 12) break;
+  const last = new Map();
+  for (const { by, ...change } of changes) {
+    if (change.at > at) break;
+    const was = last.get(change.id);
+    // An agent that joins meets the others, which have joined before.
+    if (was?.kind === change.kind && (change.kind !== 'join' || was.incarnation === change.incarnation)) was.by.add(by);
+    else {
+      const row = { ...change, by: new Set([by]) };
+      last.set(change.id, row);
+      rows.push(row);
+    }
   }
-  return rows;
+  return rows.toReversed();
 }
 
 /** The last sample at each of the `times`, unless the agent has ended since. */

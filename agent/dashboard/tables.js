@@ -227,11 +227,14 @@ export function Events({ events, ...place }) {
       <${Choice} ...${place} title="Agent" name="agent" all=${ids} />
     </form>
     <${EventList} events=${shown} />
+    <p class="quiet"><a href=${ALL}>SQL</a> shows earlier ones.</p>
   </section>`;
 }
 
 /** The views name directives as older versions do. */
 const kindText = (kind) => (kind === 'order' ? 'directive' : kind);
+
+const ALL = '#sql?sql=SELECT * FROM events ORDER BY at DESC LIMIT 1000';
 
 export function EventList({ events }) {
   if (events.length === 0) return html`<p class="quiet">No events yet.</p>`;

@@ -57,7 +57,7 @@ function statusOf(id: string, ids: readonly string[], overlay: string): AgentSta
   });
 }
 
-/** Each agent takes its samples at other times, and all see the first one join. */
+/** Each agent takes its samples at other times. All see the first one join, and one joins again. */
 function historyOf(ids: readonly string[]) {
   return {
     ...{ span: { from: 1000, to: 10_000 }, problems: [] },
@@ -65,7 +65,10 @@ function historyOf(ids: readonly string[]) {
       id,
       samples: [2000, 5000, 8000].map((at) => [at + k, 100, 50 + k, 3 + k, 10]),
     })),
-    changes: ids.map((by, k) => ({ at: 1000 + k, by, id: 'a1', kind: 'join' })),
+    changes: [
+      ...ids.map((by, k) => ({ at: 1000 + k, by, id: 'a1', kind: 'join', incarnation: 7 })),
+      { at: 9000, by: 'a2', id: 'a1', kind: 'join', incarnation: 7 },
+    ],
   };
 }
 
@@ -125,7 +128,7 @@ export async function startSynthetic(
       orders: [],
       problems: dead.map((id) => ({
         ...{ text: `${id} does not answer`, place: 'agents', isGrave: true as const },
-        remedy: `if it does not run, start it: ubiring agent crawl.yaml --id ${id}`,
+        remedy: `if it does not run, start it on its machine: ubiring agent crawl.yaml --id ${id}`,
       })),
     };
   };

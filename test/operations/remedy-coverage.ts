@@ -295,7 +295,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   ...[
-    'if it does not run, start it: …',
+    'if it does not run, start it on its machine: …',
     'start the agents that do not answer, or further ones',
   ].map((says) => ({ says, by: ['test/integration/top.test.ts', 'top on a terminal: '] as const })),
   ...[

@@ -46,7 +46,7 @@ export function readAssets(): ReadonlyMap<string, Asset> {
   const assets = new Map<string, Asset>();
   for (const name of OWN) {
     const file = path.join(folder, name);
-    assets.set(`/${name}`, assetOf(file, Buffer.from(compact(readFileSync(file, 'utf8')))));
+    assets.set(`/${name}`, assetOf(file, Buffer.from(compact(file))));
   }
   const { resolve } = createRequire(import.meta.url);
   for (const [name, [library, file]] of Object.entries(LIBRARIES)) {
@@ -63,10 +63,15 @@ function rootOf(file: string, library: string): string {
   return file.slice(0, file.lastIndexOf(end) + end.length);
 }
 
-/** Without indentation and the comments that begin a line: an eighth less to load. */
-function compact(text: string): string {
+/**
+ * Without indentation and the comments that begin a line, and styles without most line breaks: an
+ * eighth less to load.
+ */
+function compact(file: string): string {
+  const text = readFileSync(file, 'utf8');
   const code = text.replaceAll(/^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm, '');
-  return code.replaceAll(/^\s+/gm, '');
+  const lines = code.replaceAll(/^\s+/gm, '');
+  return file.endsWith('.css') ? lines.replaceAll(/(?<=[{};,])\n/g, '') : lines;
 }
 
 function assetOf(file: string, body = readFileSync(file)): Asset {

@@ -1,6 +1,7 @@
 // The lists of the API over all machines: rows from the state files of this one, and from the APIs of
 // agents on others. An agent that does not answer is named, and the rows of the others are returned.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { UrlView } from '../../storage/reads/url-lists.ts';
 import { type ResolvedConfig, startCommand } from '../common/load-config.ts';
@@ -12,7 +13,7 @@ import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/rem
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
 import type { Problem } from '../top/problems.ts';
 import type { AgentEvents } from '../views/agent-events.ts';
-import type { ClusterWatch } from '../views/cluster-watch.ts';
+import { type ClusterWatch, STREAM_FRESH_MS } from '../views/cluster-watch.ts';
 import type { EventSource } from '../views/event-stream.ts';
 import {
   type MovesQuery,
@@ -28,6 +29,8 @@ import type { Client, ListProcess } from './list-process.ts';
 export type Scope = 'cluster' | 'machine';
 /** Agents that a message names. */
 const NAMED_MAX = 20;
+/** Events wait so long for the state of the cluster. */
+const STATE_MS_MAX = 300;
 const MACHINE = { scope: 'machine' } as const;
 /** This process, which reads the events of each agent once for all clients. Agents take turns. */
 const ownOf = (agent: string): Client => ({ address: `own ${agent}`, signal: NEVER_GONE });
@@ -39,7 +42,7 @@ const historySchema = z.object({
   changes: z.array(
     z.object({
       ...{ at: z.number(), by: z.string(), id: z.string(), kind: z.string() },
-      capacity: z.number().optional(),
+      ...{ capacity: z.number().optional(), incarnation: z.number().optional() },
     }),
   ),
   problems: z
@@ -68,6 +71,10 @@ export class ClusterLists {
   readonly #config: ResolvedConfig;
   readonly #watch: ClusterWatch;
   readonly #client: RemoteClient;
+  /** Why agents elsewhere cannot be asked, and by agent, why its last answer had no events. */
+  #silent: readonly string[] = [];
+  readonly #unread = new Map<string, string>();
+  #problems: readonly Problem[] = [];
 
   constructor(
     config: ResolvedConfig,
@@ -138,11 +145,7 @@ export class ClusterLists {
     const { agents, problems } = await this.#elsewhere(scope);
     const asked = await this.#each(client, agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
-    const silent = [...problems, ...asked.problems].map((sentence): Problem => {
-      const { cause, remedy } = causeAndRemedy([sentence]);
-      const look = 'look at the dashboard of its machine';
-      return { text: cause, remedy: remedy || look, place: 'agents' };
-    });
+    const silent = [...problems, ...asked.problems].map(problemOf);
     // Agents of one machine report each other, too.
     const theirs = answers.map(([id, one]): typeof one => {
       return {
@@ -163,16 +166,30 @@ export class ClusterLists {
   };
 
   readonly eventSources = async (): Promise<readonly EventSource[]> => {
-    const { agents: living } = (await this.#watch.now()).view;
-    const last = new Map(living.map(({ id, lastEvent }) => [id, lastEvent]));
+    // Agents that do not answer delay the state of the cluster, and not the events.
+    const asked = this.#watch.now(STREAM_FRESH_MS).catch(() => null);
+    const now = await Promise.race([asked, pause(STATE_MS_MAX, null)]);
+    const view = now?.view ?? this.#watch.last;
+    const places = new Map(
+      now?.view.agents.flatMap(({ id, incarnation, lastEvent }) => {
+        return lastEvent === undefined ? [] : [[id, { last: lastEvent, incarnation }]];
+      }),
+    );
     const here = foundAgents(this.#config.agent.dataDir).map((agent): EventSource => {
       const read = (after: number | null) => this.events(agent, after, ownOf(agent));
-      return { agent, last: last.get(agent), read };
+      return { agent, now: places.get(agent), read };
     });
-    const { agents } = await this.#elsewhere('cluster');
+    if (view === null) return here;
+    const { agents, problems } = agentsElsewhere(
+      { agents: view.agents, silent: view.unreachable },
+      this.#config,
+    );
+    this.#silent = problems;
+    const ids = new Set(agents.map(({ id }) => id));
+    for (const id of this.#unread.keys()) if (!ids.has(id)) this.#unread.delete(id);
     const elsewhere = agents.map((agent): EventSource => {
       const read = (after: number | null) => this.#remoteEvents(agent, after);
-      return { agent: agent.id, last: last.get(agent.id), read };
+      return { agent: agent.id, now: places.get(agent.id), read };
     });
     return [...here, ...elsewhere];
   };
@@ -185,10 +202,21 @@ export class ClusterLists {
     const path = `/agents/${encodeURIComponent(agent.id)}/events`;
     const query = after === null ? {} : { after };
     try {
-      return eventsSchema.parse(await this.#client.json(agent, { path, query }));
-    } catch {
+      const answer = eventsSchema.parse(await this.#client.json(agent, { path, query }));
+      this.#unread.delete(agent.id);
+      return answer;
+    } catch (error) {
+      const wrong = `${agent.id}: its API has sent no valid events`;
+      this.#unread.set(agent.id, error instanceof RemoteError ? error.message : wrong);
       return null;
     }
+  }
+
+  /** Why events of agents elsewhere are missing in the stream; the same list until it changes. */
+  unreadEvents(): readonly Problem[] {
+    const problems = [...this.#silent, ...this.#unread.values()].map(problemOf);
+    if (JSON.stringify(problems) !== JSON.stringify(this.#problems)) this.#problems = problems;
+    return this.#problems;
   }
 
   /** @throws HttpProblem if the agent does not run, or the hosts that matter are not known */
@@ -202,7 +230,7 @@ export class ClusterLists {
     const { id: moving } = query;
     if (!all.some(({ id }) => id === moving)) {
       await this.demandAgent(moving, 404);
-      const remedy = `if it does not run, start it: ${startCommand(moving, this.#config)}`;
+      const remedy = `if it does not run, start it on its machine: ${startCommand(moving, this.#config)}`;
       throw new HttpProblem(409, 'agent-silent', `${moving} does not answer`, remedy);
     }
     const here = await this.#process.call(client, 'moves', all, query);
@@ -269,6 +297,12 @@ export class ClusterLists {
     }
     return { answers, problems };
   }
+}
+
+function problemOf(sentence: string): Problem {
+  const { cause, remedy } = causeAndRemedy([sentence]);
+  const look = 'look at the dashboard of its machine';
+  return { text: cause, remedy: remedy || look, place: 'agents' };
 }
 
 function unique(problems: readonly Problem[]): readonly Problem[] {

@@ -82,7 +82,8 @@ const LAST_ID = {
 };
 const EVENTS: Json = {
   summary: 'Events of all agents, as server-sent events',
-  description: 'Needs the role read. An invalid identifier is refused: 400 `event-id-invalid`.',
+  description:
+    'Without an identifier, from the last 100 events of each agent on. Needs the role read. An invalid identifier is refused: 400 `event-id-invalid`.',
   security: securityOf('read'),
   parameters: [
     { name: 'Last-Event-ID', in: 'header', schema: LAST_ID },
@@ -91,7 +92,8 @@ const EVENTS: Json = {
       ...{ name: 'state', in: 'query', schema: { type: 'string', enum: ['true', 'false'] } },
       description:
         'true: the answers of /cluster and /circle are sent as well, as events with these names, ' +
-        'when they change, at most once a second.',
+        'when they change, at most once a second, and as `unread` the reasons why events of some ' +
+        'agents cannot be read.',
     },
   ],
   responses: {

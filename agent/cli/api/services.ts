@@ -8,7 +8,7 @@ import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { RemoteClient } from '../remote/remote-client.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
-import { ClusterWatch } from '../views/cluster-watch.ts';
+import { ClusterWatch, STREAM_FRESH_MS } from '../views/cluster-watch.ts';
 import type { StateSource } from '../views/state-stream.ts';
 import { ClusterLists } from './cluster-lists.ts';
 import { type CommandLine, CommandRuns, type CommandSource } from './command-run.ts';
@@ -17,8 +17,6 @@ import { QueryRuns } from './query-runs.ts';
 
 /** Later, the agents may have met others. */
 const REPORT_MS_MAX = 3000;
-/** The stream asks once a second, and each time gets a new state. */
-const STREAM_FRESH_MS = 500;
 
 export class Services {
   readonly watch: ClusterWatch;
@@ -113,6 +111,13 @@ export class Services {
       ask: async () => {
         const circle = await this.#circleNow();
         return { key: circle, json: () => Buffer.from(JSON.stringify(circle)) };
+      },
+    },
+    {
+      event: 'unread',
+      ask: async () => {
+        const problems = this.lists.unreadEvents();
+        return { key: problems, json: () => Buffer.from(JSON.stringify(problems)) };
       },
     },
   ];

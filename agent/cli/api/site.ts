@@ -154,7 +154,8 @@ export class Site {
         const hasState = state === 'true';
         const isGzip = hasState && acceptsGzip(request);
         const id = typeof last === 'string' ? last : null;
-        return this.#events.add(response, id, { hasState, isGzip });
+        this.#events.add(response, id, { hasState, isGzip });
+        return this.#endUnread(response);
       }
       case `${API}/openapi.json`:
         checked(NO_QUERY, queryOf(url), 'query');

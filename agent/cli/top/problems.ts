@@ -96,7 +96,7 @@ function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
       const [text = '', remedy = ''] = unreadableText([id]).split('; ');
       return { text, remedy, place: 'agents', isGrave: true };
     }
-    const remedy = `if it does not run, start it: ${startCommand(id, config)}`;
+    const remedy = `if it does not run, start it on its machine: ${startCommand(id, config)}`;
     return { text: `${id} does not answer`, remedy, place: 'agents', isGrave: true };
   });
   return [...silent, ...left];

@@ -172,7 +172,10 @@ function problemLines(
   width: number,
 ): Line[] {
   const shown = problems.filter(({ text, remedy }) => isShown(`${text} ${remedy}`));
-  if (shown.length === 0) return [{ text: 'problems  none', style: 'dim' }];
+  if (shown.length === 0) {
+    const others = problems.length > 0 ? `; ${problems.length} without this text` : '';
+    return [{ text: `problems  none${others}`, style: 'dim' }];
+  }
   return [
     { text: `problems  ${shown.length}`, style: 'dim' },
     ...shown.flatMap(({ text, remedy }): Line[] => [

@@ -8,7 +8,7 @@ import type { OpenState } from './kept-copies.ts';
 /** Events of one reading; the next one continues. */
 export const EVENTS_MAX = 500;
 /** Events that a reader gets that has none. */
-const EARLIER = 50;
+const EARLIER = 100;
 
 export interface AgentEvents {
   /** The number of the last event; later ones have higher numbers. */

@@ -22,6 +22,8 @@ import { unreadableStates } from '../top/unreadable-states.ts';
 import { stampOf } from './kept-copies.ts';
 
 const FRESH_MS = 1000;
+/** The event stream asks once a second, and each time gets a new state. */
+export const STREAM_FRESH_MS = 500;
 const GAP_MS_MAX = 10_000;
 const compress = promisify(gzip);
 
@@ -92,6 +94,11 @@ export class ClusterWatch {
     });
     this.#asking = asking;
     return asking;
+  }
+
+  /** The last answer; null: there is none. */
+  get last(): ClusterView | null {
+    return this.#last?.view ?? null;
   }
 
   /** A command may have changed the cluster: earlier answers, also those that come yet, are old. */

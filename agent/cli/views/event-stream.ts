@@ -25,8 +25,15 @@ const UNREAD_BYTES_MAX = 1024 ** 2;
 
 export interface EventSource {
   readonly agent: string;
-  /** The number of its last event; undefined: not known. */
-  readonly last?: number | undefined;
+  /** Of its status at most a second ago; absent: not known. */
+  readonly now?:
+    | undefined
+    | {
+        /** The number of its last event. */
+        readonly last: number;
+        /** A later process of the agent may have another state. */
+        readonly incarnation: number;
+      };
   /** See `eventsOf`. Null: the agent cannot be read at present. */
   read(after: number | null): Promise<AgentEvents | null>;
 }
@@ -51,13 +58,15 @@ export class EventStream {
   readonly #sources: () => Promise<readonly EventSource[]>;
   readonly #states: StateStream;
   readonly #clients = new Set<Client>();
-  /** By agent: its last event. */
-  readonly #ends = new Map<string, Place>();
+  /** By agent: its last event, and the incarnation that it had before that was read. */
+  readonly #ends = new Map<string, Place & { readonly incarnation?: number | undefined }>();
+  /** The agents whose events are being read. */
+  readonly #reading = new Set<string>();
   /** By agent: the number of the client that had the last turn. */
   readonly #turns = new Map<string, number>();
   #number = 0;
   #timer: NodeJS.Timeout | null = null;
-  #isPolling = false;
+  #isListing = false;
 
   constructor(sources: () => Promise<readonly EventSource[]>, states: readonly StateSource[] = []) {
     this.#sources = sources;
@@ -91,7 +100,7 @@ export class EventStream {
     }
     this.#look();
     for (const { stream } of this.#clients) {
-      if (stream.unreadBytes > UNREAD_BYTES_MAX) stream.destroy();
+      if (stream.unreadEventBytes > UNREAD_BYTES_MAX) stream.destroy();
       else if (monotonicMs() - stream.writtenAt >= SILENT_MS_MAX) stream.write(': none\n\n');
     }
   }
@@ -102,18 +111,29 @@ export class EventStream {
     void this.#poll();
   }
 
-  /** An agent on another machine may take longer than the time between two polls. */
   async #poll(): Promise<void> {
-    if (this.#isPolling) return;
-    this.#isPolling = true;
+    if (this.#isListing) return;
+    this.#isListing = true;
     try {
-      const sources = await this.#sources();
-      // A source that fails is read again in the next poll. That begins when all reads have ended.
-      await Promise.allSettled(sources.map((source) => this.#pollOne(source)));
+      for (const source of await this.#sources()) void this.#read(source);
     } catch {
       // No agent can be asked now; the next poll asks again.
     } finally {
-      this.#isPolling = false;
+      this.#isListing = false;
+    }
+  }
+
+  /** Each agent by itself: one on another machine may take longer than the time between two polls. */
+  async #read(source: EventSource): Promise<void> {
+    const { agent } = source;
+    if (this.#reading.has(agent)) return;
+    this.#reading.add(agent);
+    try {
+      await this.#pollOne(source);
+    } catch {
+      // It is read again in the next poll.
+    } finally {
+      this.#reading.delete(agent);
     }
   }
 
@@ -124,11 +144,7 @@ export class EventStream {
   async #pollOne(source: EventSource): Promise<void> {
     const { agent } = source;
     const clients = [...this.#clients];
-    if (
-      clients.every(({ position }) => isLast(source, position.get(agent), this.#ends.get(agent)))
-    ) {
-      return;
-    }
+    if (clients.every(({ position }) => this.#isLast(source, position.get(agent)))) return;
     const near = (this.#ends.get(agent)?.number ?? 0) - NEAR;
     const of = ({ position }: Client) => position.get(agent)?.number;
     const live = clients.filter((client) => (of(client) ?? -Infinity) >= near);
@@ -136,9 +152,9 @@ export class EventStream {
     const behind = clients.filter((client) => (of(client) ?? Infinity) < near);
     if (live.length > 0) {
       const from = Math.min(...live.map((client) => of(client)!));
-      if (!this.#pass(agent, await source.read(from), live)) return;
+      if (!this.#pass(source, await source.read(from), live)) return;
     }
-    if (fresh.length > 0 && !this.#pass(agent, await source.read(null), fresh)) return;
+    if (fresh.length > 0 && !this.#pass(source, await source.read(null), fresh)) return;
     const last = this.#turns.get(agent) ?? 0;
     const isNext = ({ number }: Client) => number > last;
     const turns = [...behind.filter(isNext), ...behind.filter((client) => !isNext(client))];
@@ -146,15 +162,26 @@ export class EventStream {
       this.#turns.set(agent, client.number);
       const from = of(client)!;
       const same = turns.filter((one) => of(one) === from);
-      if (!this.#pass(agent, await source.read(from), same)) return;
+      if (!this.#pass(source, await source.read(from), same)) return;
     }
   }
 
+  /** Whether the agent has no event after the place of a client. Reading the events costs more. */
+  #isLast({ agent, now }: EventSource, place: Place | undefined): boolean {
+    const end = this.#ends.get(agent);
+    if (!now || !place || !end || end.incarnation !== now.incarnation) return false;
+    return place.number === now.last && end.number === now.last && place.mark === end.mark;
+  }
+
   /** False: the agent has not answered, and is not asked again in this poll. */
-  #pass(agent: string, read: AgentEvents | null, clients: readonly Client[]): boolean {
+  #pass(
+    { agent, now }: EventSource,
+    read: AgentEvents | null,
+    clients: readonly Client[],
+  ): boolean {
     if (!read) return false;
     const { last, mark, events } = read;
-    this.#ends.set(agent, { number: last, mark });
+    this.#ends.set(agent, { number: last, mark, incarnation: now?.incarnation });
     for (const client of clients) {
       // It may have gone while the agent was read.
       if (!this.#clients.has(client)) continue;
@@ -176,12 +203,6 @@ export class EventStream {
     }
     return true;
   }
-}
-
-/** Whether the agent has no event after the place of a client. Reading the events costs more. */
-function isLast({ last }: EventSource, place: Place | undefined, end: Place | undefined): boolean {
-  if (last === undefined || !place || !end) return false;
-  return place.number === last && end.number === last && place.mark === end.mark;
 }
 
 /** Null: no agent writes such an event. */

@@ -35,6 +35,8 @@ export interface Change {
   readonly id: string;
   readonly kind: string;
   readonly capacity?: number | undefined;
+  /** Of the agent that it is about. */
+  readonly incarnation?: number | undefined;
 }
 
 export function historyOf(config: ResolvedConfig, open: OpenState = openStateFile): History {
@@ -84,10 +86,11 @@ function samplesOf(file: StateFile): number[][] {
 
 function changesOf({ agent, rows }: StateFile): Change[] {
   const changes = [...rows(EVENTS_OF_MEMBERS, 0, Number.MAX_SAFE_INTEGER)].map(
-    ([at, kind, named, given]): Change => {
+    ([at, kind, named, given, inc]): Change => {
       const id = String(named ?? agent);
       const capacity = given === null ? {} : { capacity: Number(given) };
-      return { at: Number(at), by: agent, id, kind: String(kind), ...capacity };
+      const incarnation = inc === null ? {} : { incarnation: Number(inc) };
+      return { at: Number(at), by: agent, id, kind: String(kind), ...capacity, ...incarnation };
     },
   );
   // No agent has written the others, and a circle cannot be made of them.

@@ -6,7 +6,7 @@ import { type SharedMessage, type StreamClient, sharedMessage } from './stream-c
 
 export interface StateSource {
   /** Names its messages. */
-  readonly event: 'cluster' | 'circle';
+  readonly event: 'cluster' | 'circle' | 'unread';
   ask(): Promise<{
     /** The same one until the state changes. */
     readonly key: object;

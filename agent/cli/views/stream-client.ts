@@ -36,6 +36,7 @@ export class StreamClient {
   readonly #isGzip: boolean;
   /** By kind: the last one that it was sent. */
   readonly #sent = new Map<string, SharedMessage>();
+  #stateBytes = 0;
 
   constructor(response: ServerResponse, { isGzip = false, hasState = false }: StreamOptions) {
     this.#response = response;
@@ -51,8 +52,9 @@ export class StreamClient {
     if (isGzip) response.write(GZIP_START);
   }
 
-  get unreadBytes(): number {
-    return this.#response.writableLength;
+  /** Without the last state. */
+  get unreadEventBytes(): number {
+    return this.#response.writableLength - this.#stateBytes;
   }
 
   write(text: string): void {
@@ -62,10 +64,12 @@ export class StreamClient {
 
   /** Sends it unless the client has it, or has not yet read the one before it. */
   offer(kind: string, message: SharedMessage): void {
-    if (this.#sent.get(kind) === message || this.unreadBytes > 0) return;
+    if (this.#sent.get(kind) === message || this.#response.writableLength > 0) return;
     this.#sent.set(kind, message);
     this.writtenAt = monotonicMs();
-    this.#response.write(this.#isGzip ? message.packed : message.plain);
+    const bytes = this.#isGzip ? message.packed : message.plain;
+    this.#stateBytes = bytes.length;
+    this.#response.write(bytes);
   }
 
   destroy(): void {

@@ -33,7 +33,8 @@ export const SAMPLES = `SELECT at, pages, queued, pages_per_second, loop_delay_m
  * Parameters: the numbers of the first and the last event.
  */
 export const EVENTS_OF_MEMBERS = `SELECT CAST(at AS INTEGER) AS at, kind,
-  json_extract(detail, '$.agent') AS agent, json_extract(detail, '$.capacity') FROM event_rows
+  json_extract(detail, '$.agent') AS agent, json_extract(detail, '$.capacity'),
+  json_extract(detail, '$.incarnation') FROM event_rows
   WHERE id BETWEEN ? AND ? AND kind IN ('join', 'suspect', 'leave') AND ${IS_EVENT} AND json_valid(detail) ORDER BY id`;
 /** The first and the last time of anything that is shown of the past. */
 export const TIMES = `SELECT CAST(min(at) AS INTEGER) AS first, CAST(max(at) AS INTEGER) AS last FROM

@@ -6,7 +6,7 @@ import { ClusterLists } from '../../../../agent/cli/api/cluster-lists.ts';
 import type { Client, ListProcess } from '../../../../agent/cli/api/list-process.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
-import type { RemoteClient } from '../../../../agent/cli/remote/remote-client.ts';
+import { type RemoteClient, RemoteError } from '../../../../agent/cli/remote/remote-client.ts';
 import type { ClusterView, ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
 import type { RowsPage } from '../../../../agent/cli/views/query-pages.ts';
 import { agentStatus } from '../agent-status.ts';
@@ -115,8 +115,43 @@ test('moves of an agent that does not run say how to start it, and of no agent t
   for (const id of ['a2', 'a3']) {
     const { status, code, remedy } = await refusalOf(id);
     assert.deepEqual([status, code], [409, 'agent-silent']);
-    assert.match(String(remedy), new RegExp(`start it: .*agent crawl.yaml --id ${id}`));
+    assert.match(
+      String(remedy),
+      new RegExp(`start it on its machine: .*agent crawl.yaml --id ${id}`),
+    );
   }
   const { status, code } = await refusalOf('a9');
   assert.deepEqual([status, code], [404, 'agent-unknown']);
+});
+
+test('events do not wait for the state of the cluster, and say whose cannot be read', async () => {
+  const a2 = agentStatus({ id: 'a2', dashboard: 'http://127.0.0.1:9/' });
+  const a1 = agentStatus({
+    id: 'a1',
+    members: [{ id: 'a2', address: 'tcp://127.0.0.1:1' } as never],
+  });
+  const view = { agents: [a1, a2], unreachable: [] };
+  let answer: unknown = null;
+  const json = async () => {
+    if (answer === null) throw new RemoteError('a2: its API has answered 401; add a token');
+    return answer;
+  };
+  const lists = new ClusterLists(
+    config,
+    {} as unknown as ListProcess,
+    { now: () => new Promise(() => {}), last: view } as unknown as ClusterWatch,
+    { json } as unknown as RemoteClient,
+  );
+  const source = (await lists.eventSources()).find(({ agent }) => agent === 'a2');
+  assert.equal(source!.now, undefined);
+  const ofA2 = () => lists.unreadEvents().filter((one) => one.text.startsWith('a2'));
+  assert.deepEqual(ofA2(), []);
+  assert.equal(await source!.read(null), null);
+  const [problem] = ofA2();
+  const said = ['a2: its API has answered 401', 'add a token'];
+  assert.deepEqual([problem?.text, problem?.remedy], said);
+  assert.equal(lists.unreadEvents(), lists.unreadEvents(), 'it has not changed');
+  answer = { last: 0, mark: '', events: [] };
+  assert.ok(await source!.read(null));
+  assert.deepEqual(ofA2(), []);
 });

@@ -36,6 +36,7 @@ async function served(t: TestContext): Promise<Server> {
       extract: async () => Readable.from(parts()),
     },
     lists: { eventSources: async () => [] },
+    states: [{ event: 'cluster', ask: async () => ({ key: {}, json: () => Buffer.alloc(BYTES) }) }],
     run: async ({ args }: { readonly args: readonly string[] }) => {
       return Object.fromEntries(args.map((url) => [url, { refused: REFUSALS[url] }]));
     },
@@ -59,6 +60,7 @@ const SQL = '{"sql":"SELECT 1"}';
 const REQUESTS = {
   query: `POST /api/v1/query ${HEAD}Content-Length: ${SQL.length}\r\n\r\n${SQL}`,
   extract: `GET /api/v1/agents/a1/state?views=pages ${HEAD}\r\n`,
+  events: `GET /api/v1/events?state=true ${HEAD}\r\n`,
 } as const;
 
 for (const [what, request] of Object.entries(REQUESTS)) {

@@ -46,7 +46,7 @@ test('problems: none in a cluster that works', () => {
 
 test('problems: an agent that does not answer, or has left, with its start command', () => {
   assert.deepEqual(problems([{}, {}], { unreachable: ['a3'] }), [
-    'a3 does not answer -> if it does not run, start it: ubiring agent crawl.yaml --id a3',
+    'a3 does not answer -> if it does not run, start it on its machine: ubiring agent crawl.yaml --id a3',
   ]);
   assert.deepEqual(problems([{}, {}], { left: ['a3'] }), [
     'a3 has left -> remove it from the config, or start it: ubiring agent crawl.yaml --id a3',

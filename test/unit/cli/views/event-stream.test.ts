@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type AgentEvents, EVENTS_MAX } from '../../../../agent/cli/views/agent-events.ts';
-import { EventStream } from '../../../../agent/cli/views/event-stream.ts';
+import { type EventSource, EventStream } from '../../../../agent/cli/views/event-stream.ts';
 
 type Event = AgentEvents['events'][number];
 
@@ -13,7 +13,12 @@ const eventOf = (number: number): Event => {
 };
 
 /** One agent whose events the test adds, and clients that keep what they are sent. */
-function stageOf(t: TestContext, events: Event[], marks = [''], lastOf?: () => number) {
+function stageOf(
+  t: TestContext,
+  events: Event[],
+  marks = [''],
+  now: () => EventSource['now'] = () => undefined,
+) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let reads = 0;
   const read = async (after: number | null): Promise<AgentEvents> => {
@@ -23,7 +28,7 @@ function stageOf(t: TestContext, events: Event[], marks = [''], lastOf?: () => n
     const found = events.filter(({ number }) => number > from).slice(0, EVENTS_MAX);
     return { last, mark: marks.at(-1)!, events: found };
   };
-  const stream = new EventStream(async () => [{ agent: 'a1', last: lastOf?.(), read }]);
+  const stream = new EventStream(async () => [{ agent: 'a1', now: now(), read }]);
   return {
     /** @returns the events that the client has been sent, in order */
     add(lastId: string, ids: string[] = []): () => number[] {
@@ -124,7 +129,7 @@ test('event stream: an event that cannot be made a text is left out', async (t) 
   assert.deepEqual(sent(), [1, 3]);
 });
 
-test('event stream: an agent that fails or does not answer is read once in a poll', async (t) => {
+test('event stream: each poll reads an agent once, and an agent that is slow delays no other', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const reads = { slow: 0, broken: 0, silent: 0 };
   const read = {
@@ -138,9 +143,11 @@ test('event stream: an agent that fails or does not answer is read once in a pol
       return null;
     },
   };
-  const stream = new EventStream(async () =>
-    (['slow', 'broken', 'silent'] as const).map((agent) => ({ agent, read: read[agent] })),
-  );
+  let polls = 0;
+  const stream = new EventStream(async () => {
+    polls++;
+    return (['slow', 'broken', 'silent'] as const).map((agent) => ({ agent, read: read[agent] }));
+  });
   const response = Object.assign(new EventEmitter(), {
     ...{ writableLength: 0, writeHead: () => {}, destroy: () => {}, write: () => {} },
   });
@@ -150,7 +157,8 @@ test('event stream: an agent that fails or does not answer is read once in a pol
     t.mock.timers.tick(1000);
     for (let n = 0; n < 20; n++) await turn();
   }
-  assert.deepEqual(reads, { slow: 1, broken: 1, silent: 1 });
+  assert.ok(polls >= 5);
+  assert.deepEqual(reads, { slow: 1, broken: polls, silent: polls });
 });
 
 test('event stream: refuses an identifier that is none, since it would send all events again', (t) => {
@@ -164,9 +172,9 @@ test('event stream: refuses an identifier that is none, since it would send all 
 
 test('event stream: an agent is read only if a client lacks its last event', async (t) => {
   const events = history(3);
-  let last = 3;
+  const now = { last: 3, incarnation: 1 };
   const marks = ['old'];
-  const { add, poll } = stageOf(t, events, marks, () => last);
+  const { add, poll } = stageOf(t, events, marks, () => ({ ...now }));
   const one = add('a1.3@old');
   assert.equal(await poll(), 1, 'the mark may differ');
   assert.equal(await poll(), 0);
@@ -174,10 +182,22 @@ test('event stream: an agent is read only if a client lacks its last event', asy
   assert.ok((await poll()) > 0);
   assert.equal(await poll(), 0);
   events.push(eventOf(4));
-  last = 4;
+  now.last = 4;
   assert.equal(await poll(), 1);
   assert.deepEqual(one(), [4]);
+  assert.equal(await poll(), 0);
+});
+
+test('event stream: a state with as many events as the one that it replaces is sent', async (t) => {
+  const now = { last: 3, incarnation: 1 };
+  const marks = ['old'];
+  const { add, poll } = stageOf(t, history(3), marks, () => ({ ...now }));
+  const one = add('a1.3@old');
+  await poll();
+  assert.deepEqual(one(), []);
   marks.push('new');
-  add('a1.4@new');
-  assert.ok((await poll()) > 0, 'a client of another state');
+  now.incarnation = 2;
+  for (let k = 0; k < 2; k++) await poll();
+  assert.deepEqual(one(), [1, 2, 3]);
+  assert.equal(await poll(), 0);
 });
