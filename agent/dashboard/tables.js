@@ -237,7 +237,7 @@ const kindText = (kind) => (kind === 'order' ? 'directive' : kind);
 const ALL = '#sql?sql=SELECT * FROM events ORDER BY at DESC LIMIT 1000';
 
 export function EventList({ events }) {
-  if (events.length === 0) return html`<p class="quiet">No events yet.</p>`;
+  if (events.length === 0) return html`<p class="quiet">No events have been read yet.</p>`;
   return html`<ol class="events" aria-label="Events, the latest first">
     ${events.slice(0, 300).map(
       (event) => html`<li key=${event.id}>
