@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import Database from 'better-sqlite3';
 import { startWeb } from '../web/server.ts';
 import { patient, run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
 
@@ -149,7 +151,106 @@ test('an agent whose HTTP server hangs is named with the rows of the others', as
     rows.map(({ agent }) => agent),
     ['a1', 'a2'],
   );
-  assert.match(problems.join('\n'), /^a3: its API at \S+ was too slow$/m);
+  // The message says what to do; no state is lost.
+  assert.equal(problems.length, 1, problems.join('\n'));
+  assert.match(problems[0]!, /^a3: its API at \S+ was too slow$/);
+});
+
+test('a state here of an agent that runs elsewhere is named and not read', async (t) => {
+  const { api, config, first, second } = await twoMachines(t);
+  const ids = ['a1', 'a2', 'a3'];
+  // It is started on the wrong machine, too.
+  const wrong = await start(['agent', config, '--id', 'a3']).ended;
+  assert.equal(wrong.code, 5, wrong.stderr);
+  const state = path.join(first.dataDir, 'a3', 'state.sqlite');
+  assert.ok(fs.existsSync(state));
+
+  const url = api.get('a1')!;
+  const named = (sentences: readonly string[]) => {
+    assert.equal(sentences.length, 1, sentences.join('\n'));
+    assert.match(
+      sentences[0]!,
+      /^a3: it runs on another machine, so \S+a3 here is .* not read; move/,
+    );
+  };
+  const checked = async () => {
+    const asked = await run('query', config, '--json', BY_AGENT);
+    assert.deepEqual([asked.code, agentsIn(asked.stdout)], [0, ids]);
+    named([asked.stderr.trim()]);
+    const answer = await json<Page>(`${url}/query`, { sql: BY_AGENT });
+    assert.deepEqual(agentsIn(JSON.stringify(answer.rows)), ids);
+    named(answer.problems);
+    const listed = await json<Page>(`${url}/hosts?limit=1000`);
+    assert.deepEqual([...new Set(listed.rows.map(({ agent }) => agent))].sort(), ids);
+    named(listed.problems);
+    const host = listed.rows.find((row) => row.agent === 'a3' && Number(row.pages_done) > 0)?.host;
+    const { rows } = await json<Page>(`${url}/pages?host=${host}`);
+    assert.ok(rows.length > 0 && rows.every(({ agent }) => agent === 'a3'));
+    const here = await json<Page>(`${url}/hosts?limit=1000&scope=machine`);
+    assert.ok(here.rows.length > 0 && here.rows.every(({ agent }) => agent !== 'a3'));
+    const history = await json<{ agents: { id: string }[]; changes: { by: string }[] }>(
+      `${url}/history`,
+    );
+    assert.deepEqual(history.agents.map(({ id }) => id).sort(), ids);
+    assert.ok(history.changes.some(({ by }) => by === 'a3'));
+    const moves = await json<{ hosts: number }>(`${url}/agents/a3/moves`);
+    assert.ok(moves.hosts > 0);
+    assert.equal((await fetch(`${url}/agents/a3/events`)).status, 404);
+    assert.equal((await fetch(`${url}/agents/a3/holding`)).status, 404);
+    assert.deepEqual(await agentsOfEvents(`${url}/events`, 3), ids);
+    const cluster = await json<{ problems: { text: string }[] }>(`${url}/cluster`);
+    assert.ok(cluster.problems.some(({ text }) => text.startsWith('a3: it runs on another')));
+  };
+  await checked();
+  const away = path.join(first.directory, 'away');
+  fs.renameSync(path.dirname(state), away);
+  const asked = await run('query', config, '--json', BY_AGENT);
+  assert.deepEqual([asked.code, agentsIn(asked.stdout), asked.stderr], [0, ids, '']);
+  // A copy, with rows and without a lock.
+  fs.mkdirSync(path.dirname(state));
+  const running = new Database(path.join(second.dataDir, 'a3', 'state.sqlite'), { readonly: true });
+  running.prepare('VACUUM INTO ?').run(state);
+  running.close();
+  await checked();
+
+  // An agent that has just ended here has not moved.
+  process.kill(first.pid('a2')!, 'SIGKILL');
+  const { stderr } = await run('query', config, '--json', BY_AGENT);
+  assert.doesNotMatch(stderr, /a2: it runs on another machine/);
+  const { problems } = await json<Page>(`${url}/hosts`);
+  assert.doesNotMatch(problems.join('\n'), /a2: it runs on another machine/);
+  // Without an answer of the agent, the state here is all there is.
+  process.kill(second.pid('a3')!, 'SIGKILL');
+  await untilAsked('the state here is read', async () => {
+    return (await fetch(`${url}/agents/a3/events`)).status === 200;
+  });
+});
+
+test('an agent whose server refuses the token gets no advice for a lost state', async (t) => {
+  const { config, first } = await twoMachines(t);
+  first.write('tokens.txt', `read ${'3'.repeat(20)}\n`);
+  const { code, stdout, stderr } = await run('query', config, '--json', BY_AGENT);
+  assert.deepEqual([code, agentsIn(stdout)], [4, ['a1', 'a2']]);
+  assert.match(stderr, /^a3: its API at \S+ has answered 401: [^\n]*\n$/);
+});
+
+test('an agent whose hosts others have taken over is not missing in a list', async (t) => {
+  const { api, config, third } = await twoMachines(t);
+  third.child.kill('SIGKILL');
+  await third.ended;
+  await untilJoined(config, 'a1', 'a2');
+  const asked = await run('query', config, '--json', BY_AGENT);
+  assert.equal(asked.code, 0, asked.stderr);
+  assert.match(
+    asked.stderr,
+    /^a3: no state in .*; it is not a member now, so others own its hosts$/m,
+  );
+  const url = api.get('a1')!;
+  const { rows, problems } = await json<Page>(`${url}/hosts?limit=1000`);
+  assert.deepEqual(problems, []);
+  const pages = await json<Page>(`${url}/pages?host=${rows[0]!.host}`);
+  assert.deepEqual(pages.problems, []);
+  assert.deepEqual((await json<{ problems: unknown[] }>(`${url}/history`)).problems, []);
 });
 
 test('an agent that hangs is named as silent while it is a member', async (t) => {

@@ -12,6 +12,13 @@ const disks = 'test/chaos/storage-disk.test.ts';
 const servers = 'test/contract/networks/refused-servers.test.ts';
 
 export const triedElsewhere: readonly TriedElsewhere[] = [
+  {
+    says: 'is of an earlier run and is not read; move that directory away',
+    by: [
+      'test/integration/two-machines.test.ts',
+      'a state here of an agent that runs elsewhere is named and not read',
+    ],
+  },
   ...[
     'is this agent itself: write its address in cluster.contacts as …',
     'join-wait.ts: another agent … runs at …: stop that one, or start this one with another',
@@ -382,6 +389,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],
   ['remote-agents.ts: serves no API there; set', 'two machines'],
   ['remote-agents.ts: …: it does not answer, and its rows may be missing; look', 'two machines'],
+  ['query-runs.ts: copy the directories of all agents into one', 'an extract of 60 s'],
   ['…; install the same version of ubiring on all machines', 'two versions of ubiring'],
   ['scratch-directory.ts: cannot write in …: …; name', 'a full disk of its own'],
   ['extract.ts: has schema …, and this ubiring has', 'two versions of ubiring'],

@@ -11,6 +11,7 @@ import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
+import { staleTexts } from '../remote/stale-states.ts';
 import type { Problem } from '../top/problems.ts';
 import type { AgentEvents } from '../views/agent-events.ts';
 import { type ClusterWatch, STREAM_FRESH_MS } from '../views/cluster-watch.ts';
@@ -24,9 +25,15 @@ import {
 import { type HostsQuery, mergedHosts, type RowsPage, rowsPage } from '../views/query-pages.ts';
 import type { UrlsQuery } from '../views/url-pages.ts';
 import type { Client, ListProcess } from './list-process.ts';
+import type { ListCalls } from './list-worker.ts';
 
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
+interface Others extends Elsewhere {
+  /** A sentence for each state of this machine that is not read; no rows are missing for that. */
+  readonly notes: readonly string[];
+}
+
 /** Agents that a message names. */
 const NAMED_MAX = 20;
 /** Events wait so long for the state of the cluster. */
@@ -91,8 +98,8 @@ export class ClusterLists {
   readonly hosts = async (query: HostsQuery, scope: Scope, client: Client): Promise<RowsPage> => {
     const living = await this.#living();
     if (query.agent !== undefined) await this.demandAgent(query.agent, 400);
-    const here = await this.#process.call(client, 'hosts', query, living);
-    const { agents, problems } = await this.#elsewhere(scope);
+    const here = await this.#read(client, 'hosts', query, living);
+    const { agents, problems, notes } = await this.#elsewhere(scope);
     const asked = agents.filter(({ id }) => query.agent === undefined || query.agent === id);
     const { answers, problems: more } = await this.#each(
       client,
@@ -105,7 +112,7 @@ export class ClusterLists {
       }),
     );
     const pages = answers.map(([, page]) => page);
-    return mergedHosts([here, ...pages, none([...problems, ...more])], query, living);
+    return mergedHosts([here, ...pages, none([...notes, ...problems, ...more])], query, living);
   };
 
   readonly urls = async (
@@ -115,10 +122,10 @@ export class ClusterLists {
     client: Client,
   ): Promise<RowsPage> => {
     const living = await this.#living();
-    const here = await this.#process.call(client, 'urls', view, query, living);
+    const here = await this.#read(client, 'urls', view, query, living);
     const isLiving = (page: RowsPage) => living.includes(holderOf(page) ?? '');
     if (isLiving(here)) return here;
-    const { agents, problems } = await this.#elsewhere(scope);
+    const { agents, problems, notes } = await this.#elsewhere(scope);
     const { answers, problems: more } = await this.#each(
       client,
       agents,
@@ -137,15 +144,15 @@ export class ClusterLists {
       const remedy = `GET ${API}/hosts lists the hosts; if it moves, try again in some seconds`;
       throw new HttpProblem(404, 'host-unknown', detail, remedy);
     }
-    return { ...left, problems: said };
+    return { ...left, problems: [...notes, ...said] };
   };
 
   readonly history = async (scope: Scope, client: Client) => {
-    const here = await this.#process.call(client, 'history');
-    const { agents, problems } = await this.#elsewhere(scope);
+    const here = await this.#read(client, 'history');
+    const { agents, problems, notes } = await this.#elsewhere(scope);
     const asked = await this.#each(client, agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
-    const silent = [...problems, ...asked.problems].map(problemOf);
+    const silent = [...notes, ...problems, ...asked.problems].map(problemOf);
     // Agents of one machine report each other, too.
     const theirs = answers.map(([id, one]): typeof one => {
       return {
@@ -169,21 +176,21 @@ export class ClusterLists {
     // Agents that do not answer delay the state of the cluster, and not the events.
     const asked = this.#watch.now(STREAM_FRESH_MS).catch(() => null);
     const now = await Promise.race([asked, pause(STATE_MS_MAX, null)]);
-    const view = now?.view ?? this.#watch.last;
     const places = new Map(
       now?.view.agents.flatMap(({ id, incarnation, lastEvent }) => {
         return lastEvent === undefined ? [] : [[id, { last: lastEvent, incarnation }]];
       }),
     );
-    const here = foundAgents(this.#config.agent.dataDir).map((agent): EventSource => {
+    const last = now ?? this.#watch.last;
+    const stale = last?.stale ?? [];
+    const found = foundAgents(this.#config.agent.dataDir).filter((id) => !stale.includes(id));
+    const here = found.map((agent): EventSource => {
       const read = (after: number | null) => this.events(agent, after, ownOf(agent));
       return { agent, now: places.get(agent), read };
     });
-    if (view === null) return here;
-    const { agents, problems } = agentsElsewhere(
-      { agents: view.agents, silent: view.unreachable },
-      this.#config,
-    );
+    if (last === null) return here;
+    const { agents: living, unreachable: silent } = last.view;
+    const { agents, problems } = agentsElsewhere({ agents: living, silent, stale }, this.#config);
     this.#silent = problems;
     const ids = new Set(agents.map(({ id }) => id));
     for (const id of this.#unread.keys()) if (!ids.has(id)) this.#unread.delete(id);
@@ -194,9 +201,14 @@ export class ClusterLists {
     return [...here, ...elsewhere];
   };
 
-  readonly events = (agent: string, after: number | null, client: Client) => {
-    return this.#process.call(client, 'events', agent, after);
+  readonly events = async (agent: string, after: number | null, client: Client) => {
+    // Of this one only, since the events of each are read every second.
+    const stale = await this.#watch.stale([agent]);
+    return this.#process.call({ ...client, stale }, 'events', agent, after);
   };
+
+  /** @param at - Unix milliseconds */
+  readonly circleAt = (at: number, client: Client) => this.#read(client, 'circleAt', at);
 
   async #remoteEvents(agent: RemoteAgent, after: number | null): Promise<AgentEvents | null> {
     const path = `/agents/${encodeURIComponent(agent.id)}/events`;
@@ -233,7 +245,7 @@ export class ClusterLists {
       const remedy = `if it does not run, start it on its machine: ${startCommand(moving, this.#config)}`;
       throw new HttpProblem(409, 'agent-silent', `${moving} does not answer`, remedy);
     }
-    const here = await this.#process.call(client, 'moves', all, query);
+    const here = await this.#read(client, 'moves', all, query);
     if (scope === 'machine') return here;
     const { agents } = await this.#elsewhere(scope);
     const path = `/agents/${encodeURIComponent(query.id)}/moves`;
@@ -264,10 +276,22 @@ export class ClusterLists {
     return (await this.#watch.now()).view.agents.map(({ id }) => id);
   }
 
-  async #elsewhere(scope: Scope): Promise<Elsewhere> {
-    if (scope === 'machine') return { agents: [], problems: [] };
-    const { view } = await this.#watch.now();
-    return agentsElsewhere({ agents: view.agents, silent: view.unreachable }, this.#config);
+  /** Reads the states of this machine, without the stale ones. */
+  async #read<N extends keyof ListCalls>(
+    client: Client,
+    name: N,
+    ...args: Parameters<ListCalls[N]>
+  ): Promise<ReturnType<ListCalls[N]>> {
+    const stale = await this.#watch.stale();
+    return this.#process.call({ ...client, stale }, name, ...args);
+  }
+
+  async #elsewhere(scope: Scope): Promise<Others> {
+    if (scope === 'machine') return { agents: [], running: [], problems: [], notes: [] };
+    const { view, stale } = await this.#watch.now();
+    const { agents, unreachable: silent } = view;
+    const notes = staleTexts(stale, this.#config.agent.dataDir);
+    return { ...agentsElsewhere({ agents, silent, stale }, this.#config), notes };
   }
 
   /** The answers of those that have sent a valid one, each with its agent. */

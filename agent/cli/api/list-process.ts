@@ -25,6 +25,12 @@ export interface Client {
   readonly signal: AbortSignal;
 }
 
+/** A client, and what its list leaves out. */
+interface Reader extends Client {
+  /** Agents whose states are not read; see `askStatusAndStale`. */
+  readonly stale?: readonly string[];
+}
+
 /** Calls that wait: those of 50 dashboards. */
 const WAITING_MAX = 256;
 /** The start of the process on a busy machine, and much more than any list takes. */
@@ -87,12 +93,12 @@ export class ListProcess {
 
   /** @throws HttpProblem if the call does, the client has gone, or too many calls wait */
   call<N extends keyof ListCalls>(
-    { address, signal }: Client,
+    { address, signal, stale = [] }: Reader,
     name: N,
     ...args: Parameters<ListCalls[N]>
   ): Promise<ReturnType<ListCalls[N]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const call: Call = { address, request: { name, args }, resolve, reject };
+    const call: Call = { address, request: { name, args, stale }, resolve, reject };
     const leave = () => {
       this.#remove(address, call);
       reject(new HttpProblem(503, 'client-gone', 'the client has gone', AGAIN));

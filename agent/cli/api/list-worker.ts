@@ -9,7 +9,7 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { eventsOf } from '../views/agent-events.ts';
 import { circleAt, historyOf } from '../views/history.ts';
-import { KeptCopies } from '../views/kept-copies.ts';
+import { KeptCopies, type OpenState } from '../views/kept-copies.ts';
 import { type MovesQuery, plannedMoves } from '../views/planned-moves.ts';
 import { type HostsQuery, hostsPage } from '../views/query-pages.ts';
 import { type UrlsQuery, urlsPage } from '../views/url-pages.ts';
@@ -22,7 +22,11 @@ new Worker(WATCH, { eval: true }).unref();
 
 let config: ResolvedConfig;
 
-const { open } = new KeptCopies();
+/** Of the request. */
+let stale: readonly string[] = [];
+
+const copies = new KeptCopies();
+const open: OpenState = (agent, path) => (stale.includes(agent) ? null : copies.open(agent, path));
 
 const CALLS = {
   hosts: (query: HostsQuery, living: readonly string[]) => {
@@ -50,6 +54,8 @@ export interface ListStart {
 export interface ListRequest {
   readonly name: keyof ListCalls;
   readonly args: readonly unknown[];
+  /** Agents whose states are not read; see `askStatusAndStale`. */
+  readonly stale: readonly string[];
 }
 
 export interface ListResponse {
@@ -65,6 +71,7 @@ process.on('message', (message: ListStart | ListRequest) => {
     config = message.config;
     return;
   }
+  ({ stale } = message);
   const call = CALLS[message.name] as (...args: readonly unknown[]) => unknown;
   let response: ListResponse;
   try {

@@ -54,15 +54,24 @@ const SENT_MS_MAX = 300_000;
 export class QueryRuns {
   readonly #source: CommandSource;
   readonly #keys: readonly Buffer[];
+  readonly #notes: () => Promise<readonly string[]>;
   readonly #running = new Set<ChildProcess>();
   /** For the temporary files of those that run. */
   readonly #directories = new Set<string>();
   readonly #counts = { query: 0, extract: 0 };
 
-  /** @param keys - for requests to agents on other machines */
-  constructor(source: CommandSource, keys: readonly Buffer[]) {
+  /**
+   * @param keys - for requests to agents on other machines
+   * @param notes - sentences about states that a query does not read, although no rows are missing
+   */
+  constructor(
+    source: CommandSource,
+    keys: readonly Buffer[],
+    notes: () => Promise<readonly string[]> = async () => [],
+  ) {
     this.#source = source;
     this.#keys = keys;
+    this.#notes = notes;
   }
 
   /**
@@ -82,7 +91,8 @@ export class QueryRuns {
       const { code, said, output } = ended;
       const isPartial = code === 4 && output.toString('latin1', 0, 1) === '[';
       if (code !== 0 && !isPartial) throw problemOf(ended, QUERY);
-      const problems = JSON.stringify(code === 0 ? [] : messagesIn(said).map(onOneLine));
+      const messages = code === 0 ? [] : messagesIn(said).map(onOneLine);
+      const problems = JSON.stringify([...new Set([...(await this.#notes()), ...messages])]);
       const columns = JSON.stringify(columnsIn(output));
       if (signal.aborted) end();
       else signal.addEventListener('abort', end);
@@ -253,7 +263,7 @@ function endOf(child: ChildProcess): Promise<Ended> {
 /** What to do about one that needs too much. */
 const NARROWER = {
   query: 'narrow it to some hosts, or run "ubiring query" on the machine of the agent',
-  extract: 'copy the directory of the agent to the machine of the query, below its data directory',
+  extract: 'copy the directories of all agents into one, and name it with --data',
 } as const;
 
 function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): HttpProblem {

@@ -7,6 +7,7 @@ import type { ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { RemoteClient } from '../remote/remote-client.ts';
+import { staleTexts } from '../remote/stale-states.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch, STREAM_FRESH_MS } from '../views/cluster-watch.ts';
 import type { StateSource } from '../views/state-stream.ts';
@@ -34,7 +35,8 @@ export class Services {
     this.#circles = new Circles(config.cluster);
     this.#reported = { statuses: [], at: -Infinity };
     this.watch = new ClusterWatch(config);
-    this.queries = new QueryRuns(this.#source, keys);
+    const notes = async () => staleTexts(await this.watch.stale(), config.agent.dataDir);
+    this.queries = new QueryRuns(this.#source, keys, notes);
     this.#commands = new CommandRuns(this.#source);
     this.#process = new ListProcess(config);
     this.lists = new ClusterLists(config, this.#process, this.watch, new RemoteClient(keys));
@@ -76,7 +78,8 @@ export class Services {
   /** @throws HttpProblem if there is no such agent, or its state is not on this machine */
   readonly stateOf = async (id: string): Promise<string> => {
     const { dataDir } = this.#config.agent;
-    if (foundAgents(dataDir).includes(id)) return stateFileOf(dataDir, id);
+    const isHere = foundAgents(dataDir).includes(id);
+    if (isHere && !(await this.watch.stale([id])).includes(id)) return stateFileOf(dataDir, id);
     await this.lists.demandAgent(id, 404);
     const detail = `the state of ${JSON.stringify(id)} is not on this machine`;
     throw new HttpProblem(404, 'state-elsewhere', detail, 'ask the API of that agent');
@@ -89,7 +92,7 @@ export class Services {
 
   /** @param at - Unix milliseconds; absent: now */
   readonly circle = async (at: number | undefined, client: Client): Promise<Circle> => {
-    return at === undefined ? this.#circleNow() : this.#process.call(client, 'circleAt', at);
+    return at === undefined ? this.#circleNow() : this.lists.circleAt(at, client);
   };
 
   async #circleNow(): Promise<Circle> {

@@ -51,14 +51,19 @@ const OPENED_MAX = 10;
  * Opens `DATA/ID/state.sqlite` of every agent that has one.
  *
  * @param expected - agents whose files should be there: a missing one is a problem
- * @param onOpened - called after each file, for tests
+ * @param more - `except`: agents whose files are not read; `onOpened`: called after each file, for tests
  */
 export function openStateFiles(
   dataDir: string,
   expected: readonly string[],
-  onOpened?: (agent: string) => void,
+  more: OpenOptions = {},
 ): StateFiles {
-  return openTogether(dataDir, () => openAll(dataDir, expected, onOpened));
+  return openTogether(dataDir, () => openAll(dataDir, expected, more));
+}
+
+interface OpenOptions {
+  readonly except?: readonly string[];
+  readonly onOpened?: (agent: string) => void;
 }
 
 /**
@@ -130,12 +135,13 @@ export function hasGivenHosts(file: StateFile, then: Held | undefined): boolean 
 function openAll(
   dataDir: string,
   expected: readonly string[],
-  onOpened?: (agent: string) => void,
+  { except = [], onOpened }: OpenOptions,
 ): StateFiles {
   const files: StateFile[] = [];
   const problems: string[] = [];
   let hasUnreadable = false;
   for (const agent of new Set([...foundAgents(dataDir), ...expected])) {
+    if (except.includes(agent)) continue;
     const path = stateFileOf(dataDir, agent);
     if (!fs.existsSync(path)) {
       problems.push(`${agent}: no state in ${join(dataDir, agent)}`);

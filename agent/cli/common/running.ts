@@ -104,6 +104,11 @@ export function isUnused(directory: string): boolean {
   return lock.ok;
 }
 
+/** Whether certainly no agent runs in the directory: a lock that cannot be taken is no proof. */
+export function isFree(directory: string): boolean {
+  return !fs.existsSync(path.join(directory, 'agent.lock')) || isUnused(directory);
+}
+
 /** Whether the process has the file open or, without /proc, whether the process exists. */
 export function holdsOpen(pid: number, file: string): boolean | 'denied' {
   const folder = `/proc/${pid}/fd`;

@@ -1,5 +1,5 @@
 // Which agents of the cluster run on other machines, and where the API of each is. An agent is
-// elsewhere if its state is not in the data directory of this process.
+// elsewhere if its state is not in the data directory of this process, or is stale there.
 
 import { isIP } from 'node:net';
 import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
@@ -16,6 +16,8 @@ export interface RemoteAgent {
 
 export interface Elsewhere {
   readonly agents: readonly RemoteAgent[];
+  /** All that answer, also those that cannot be asked for rows. */
+  readonly running: readonly string[];
   /** A sentence for each agent whose rows cannot be asked for. */
   readonly problems: readonly string[];
 }
@@ -29,26 +31,35 @@ interface Cluster {
   readonly agents: readonly Reported[];
   /** Those that did not, and may have a state. */
   readonly silent: readonly string[];
+  /** See `askStatusAndStale`. */
+  readonly stale: readonly string[];
 }
 
 type Known = Pick<ResolvedConfig, 'agent' | 'cluster' | 'monitor'>;
 
-export function agentsElsewhere({ agents: statuses, silent }: Cluster, config: Known): Elsewhere {
-  const here = foundAgents(config.agent.dataDir);
+export function agentsElsewhere(
+  { agents: statuses, silent, stale }: Cluster,
+  config: Known,
+): Elsewhere {
+  const here = foundAgents(config.agent.dataDir).filter((id) => !stale.includes(id));
+  const members = statuses.flatMap((one) => one.members.map(({ id }) => id));
   const named = hostsIn(config);
   const agents: RemoteAgent[] = [];
+  const running: string[] = [];
   const problems: string[] = [];
   for (const { id, dashboard } of statuses) {
     if (here.includes(id)) continue;
+    running.push(id);
     const found = originOf(dashboard, hostsOf(id, statuses, config), named);
     if ('origin' in found) agents.push({ id, ...found });
     else problems.push(`${id} runs on another machine and ${found.why}`);
   }
   for (const id of silent) {
-    if (here.includes(id)) continue;
-    problems.push(silentText(id));
+    // Others own the hosts of an agent that is no member. If nobody answers, all may have been members.
+    const isMember = statuses.length === 0 || members.includes(id);
+    if (isMember && !here.includes(id)) problems.push(silentText(id));
   }
-  return { agents, problems };
+  return { agents, running, problems };
 }
 
 export function silentText(id: string): string {

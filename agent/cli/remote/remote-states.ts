@@ -11,10 +11,10 @@ import { openExtract } from '../../storage/file/extract.ts';
 import { removeScratch, scratchDirectory } from '../../storage/file/scratch-directory.ts';
 import { asked, type ResolvedConfig, withEndpoints } from '../common/load-config.ts';
 import { type Held, hasGivenHosts, readerOf, type StateFile } from '../common/query-files.ts';
-import { askStatus } from './ask-status.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from './remote-agents.ts';
 import { RemoteClient, RemoteError, scratchRefusal } from './remote-client.ts';
 import { remoteKeys } from './remote-keys.ts';
+import { askStatusAndStale } from './stale-states.ts';
 
 /** Milliseconds for all requests of a query, which has little time itself; absent: it has much. */
 export const REMOTE_MS_VARIABLE = 'UBIRING_REMOTE_MS_MAX';
@@ -44,17 +44,15 @@ export interface RemoteFiles {
   readonly files: readonly StateFile[];
   /** A sentence for each agent on another machine whose state is missing. */
   readonly problems: readonly string[];
-  /** The agents that did not answer those that did. */
-  readonly silent: readonly string[];
   /** Whether hosts have moved since `begin`, so that every file may lack them. */
   readonly hasMoved: boolean;
 }
 
 export class RemoteStates {
+  readonly found: Pick<Found, 'running' | 'silent' | 'stale'>;
   readonly #client: RemoteClient;
   readonly #agents: readonly RemoteAgent[];
   readonly #problems: string[];
-  readonly #silent: readonly string[];
   readonly #crawl: string;
   readonly #asking: Asking;
   #number = 0;
@@ -63,15 +61,16 @@ export class RemoteStates {
 
   private constructor(
     client: RemoteClient,
-    { agents, problems, silent }: Found,
+    found: Found,
+    problems: readonly string[],
     crawl: string,
     asking: Asking,
   ) {
     this.#crawl = crawl;
     this.#client = client;
     this.#asking = asking;
-    this.#silent = silent;
-    this.#agents = agents.filter(({ id }) => !asking.failed.has(id));
+    this.found = found;
+    this.#agents = found.agents.filter(({ id }) => !asking.failed.has(id));
     this.#problems = [...problems, ...asking.failed.values()];
   }
 
@@ -88,12 +87,13 @@ export class RemoteStates {
     earlier: RemoteStates | null = null,
   ): Promise<RemoteStates> {
     const asking = earlier === null ? newAsking(env) : earlier.#asking;
-    const { agents, problems, silent } = await found(config);
-    const keys = agents.length > 0 ? remoteKeys(config.monitor.tokens, env) : [];
+    const cluster = await found(config);
+    const keys = cluster.agents.length > 0 ? remoteKeys(config.monitor.tokens, env) : [];
     const wrong = typeof keys === 'string' ? [keys] : [];
     const states = new RemoteStates(
       new RemoteClient(typeof keys === 'string' ? [] : keys),
-      { agents, problems: [...problems, ...wrong], silent },
+      cluster,
+      [...cluster.problems, ...wrong],
       config.name,
       asking,
     );
@@ -131,7 +131,7 @@ export class RemoteStates {
       removeScratch(directory);
     }
     const hasMoved = files.some((file) => hasGivenHosts(file, this.#held.get(file.agent)));
-    return { files, problems: this.#problems, silent: this.#silent, hasMoved };
+    return { files, problems: this.#problems, hasMoved };
   }
 
   #otherCrawl(file: StateFile): string | null {
@@ -192,9 +192,11 @@ function isHeld(value: unknown): value is Held {
 interface Found extends Elsewhere {
   /** The agents that did not answer those that did. */
   readonly silent: readonly string[];
+  /** See `askStatusAndStale`. */
+  readonly stale: readonly string[];
 }
 
-const NOWHERE: Found = { agents: [], problems: [], silent: [] };
+const NOWHERE: Found = { agents: [], running: [], problems: [], silent: [], stale: [] };
 
 interface Answered {
   readonly agents: readonly AgentStatus[];
@@ -210,11 +212,12 @@ async function found(config: Config): Promise<Found> {
   if (!resolved.ok) return NOWHERE;
   const listening = await listeningOf(resolved.config);
   if (listening === null) return NOWHERE;
-  const answer = await askStatus(listening);
+  const { answer, stale } = await askStatusAndStale(listening);
   if (!answer.ok) return NOWHERE;
   const { agents: statuses, unreachable: silent } = answer.result as Answered;
   // The query itself names those that are members, as their rows are missing.
-  return { ...agentsElsewhere({ agents: statuses, silent: [] }, resolved.config), silent };
+  const elsewhere = agentsElsewhere({ agents: statuses, silent: [], stale }, resolved.config);
+  return { ...elsewhere, silent, stale };
 }
 
 /** A question to an agent that does not run takes seconds. Null: nobody can be asked. */

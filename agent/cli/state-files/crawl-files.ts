@@ -9,6 +9,7 @@ import { say } from '../common/output.ts';
 import { foundAgents, type StateFile, type StateFiles } from '../common/query-files.ts';
 import { silentText } from '../remote/remote-agents.ts';
 import type { RemoteStates } from '../remote/remote-states.ts';
+import { freeStates, staleTexts } from '../remote/stale-states.ts';
 import { openFilesOf } from './other-crawl.ts';
 import { copiesOf, type Owners, ownersOf } from './query-owners.ts';
 import { ClusterViews, sharedHosts, withMergedViews } from './query-views.ts';
@@ -53,7 +54,8 @@ export async function openCrawlFiles(
   // As in `audit`: every agent of the view has hosts; an agent that never joined has none.
   const absent = view.filter((id) => !files.some(({ agent }) => agent === id));
   const silent = absent.filter((id) => all.silent.includes(id));
-  const missing = absent.filter((id) => !silent.includes(id));
+  // A problem names each agent that runs elsewhere and whose state was not sent.
+  const missing = absent.filter((id) => !silent.includes(id) && !all.running.includes(id));
   for (const problem of problems) {
     const isSilent = silent.some((id) => problem.startsWith(`${id}: no state in `));
     if (!isSilent) say(withOwners(problem, view));
@@ -91,6 +93,8 @@ interface AllFiles extends StateFiles {
   readonly isPartial: boolean;
   /** Agents of a running cluster that do not answer. */
   readonly silent: readonly string[];
+  /** Agents that run on other machines. */
+  readonly running: readonly string[];
 }
 
 const MOVING = 'hosts move between machines all the time, so some may be missing; repeat it later';
@@ -102,9 +106,12 @@ const MOVING = 'hosts move between machines all the time, so some may be missing
 async function openAllFiles(config: Config, views?: readonly string[]): Promise<AllFiles> {
   const { dataDir } = config.agent;
   const expected = membersOf(config).map(({ id }) => id);
-  const isHere = expected.every((id) => foundAgents(dataDir).includes(id));
+  const agents = foundAgents(dataDir);
+  // If only some run here, the others may run elsewhere; if none does, nobody could be asked.
+  const isEven = [0, agents.length].includes(freeStates(dataDir).length);
+  const isHere = isEven && expected.every((id) => agents.includes(id));
   if (views === undefined || (isHere && config.cluster.contacts.length === 0)) {
-    return { ...openFilesOf(config, expected), isPartial: false, silent: [] };
+    return { ...openFilesOf(config, expected), isPartial: false, silent: [], running: [] };
   }
   const states = (await import('../remote/remote-states.ts')).RemoteStates;
   const merged = withMergedViews(views);
@@ -112,7 +119,12 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
   let remote: RemoteStates | null = null;
   for (let opened = 1; ; opened++) {
     remote = await states.begin(config, caller().env, remote);
-    const here = openFilesOf(config, expected);
+    const { silent, running, stale } = remote.found;
+    const here = openFilesOf(
+      config,
+      expected.filter((id) => !running.includes(id)),
+      stale,
+    );
     const elsewhere = await remote.open(asked);
     const files = [...here.files, ...elsewhere.files];
     const hasMore = elsewhere.files.length > 0 && asked.length < merged.length;
@@ -120,14 +132,11 @@ async function openAllFiles(config: Config, views?: readonly string[]): Promise<
     const isLacking = hasMore && sharedHosts(files, () => {}).size > 0;
     if (isLacking) asked = merged;
     else if (!elsewhere.hasMoved || opened >= OPENED_MAX) {
-      const isFound = (problem: string) =>
-        files.some(({ agent }) => problem.startsWith(`${agent}: `));
-      const problems = here.problems.filter((problem) => !isFound(problem));
       const moved = elsewhere.hasMoved ? [MOVING] : [];
       const missed = [...elsewhere.problems, ...moved];
       const isPartial = missed.length > 0;
-      const { silent } = elsewhere;
-      return { ...here, files, problems: [...problems, ...missed], isPartial, silent };
+      const problems = [...here.problems, ...staleTexts(stale, dataDir), ...missed];
+      return { ...here, files, problems, isPartial, silent, running };
     }
     for (const file of files) file.close();
   }

@@ -30,10 +30,15 @@ export function otherCrawlOf(config: Config, ids: readonly string[]): string | n
 /**
  * Opens the state files of this crawl.
  *
+ * @param except - agents whose files are not read
  * @throws Refusal if the state of an agent of the config, or every state found, is of another crawl
  */
-export function openFilesOf(config: Config, expected: readonly string[]): StateFiles {
-  const found = openStateFiles(config.agent.dataDir, expected);
+export function openFilesOf(
+  config: Config,
+  expected: readonly string[],
+  except: readonly string[] = [],
+): StateFiles {
+  const found = openStateFiles(config.agent.dataDir, expected, { except });
   const members = membersOf(config).map(({ id }) => id);
   const own: StateFile[] = [];
   const others: (readonly [StateFile, string])[] = [];

@@ -40,7 +40,7 @@ export function eventsOf(
   open: OpenState = openStateFile,
 ): AgentEvents | null {
   const file = open(agent, path.join(dataDir, agent, 'state.sqlite'));
-  if (typeof file === 'string') return null;
+  if (file === null || typeof file === 'string') return null;
   try {
     const last = Number(file.first(LAST_EVENT)?.last ?? 0);
     const [first] = file.rows(EVENTS_AFTER, 0, 1);

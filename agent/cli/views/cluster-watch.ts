@@ -8,9 +8,10 @@ import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
 import { localAgents } from '../agent/local-agents.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
+import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
-import { isLocked } from '../common/running.ts';
-import { askStatus } from '../remote/ask-status.ts';
+import { isFree, isLocked } from '../common/running.ts';
+import { askStatusAndStale, staleTexts } from '../remote/stale-states.ts';
 import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
 import { COMPLETION_FILE } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
@@ -46,6 +47,8 @@ export interface ClusterView extends ClusterStatus {
 /** The response as all clients get it. */
 export interface SharedText {
   readonly view: ClusterView;
+  /** See `askStatusAndStale`. */
+  readonly stale: readonly string[];
   readonly type: 'application/json';
   readonly body: Buffer;
   readonly gzipped: Buffer;
@@ -97,8 +100,17 @@ export class ClusterWatch {
   }
 
   /** The last answer; null: there is none. */
-  get last(): ClusterView | null {
-    return this.#last?.view ?? null;
+  get last(): SharedText | null {
+    return this.#last;
+  }
+
+  /** Those of these agents whose states in the data directory are stale. Asks only if some may be. */
+  async stale(agents = foundAgents(this.#config.agent.dataDir)): Promise<readonly string[]> {
+    const { dataDir } = this.#config.agent;
+    const free = agents.filter((id) => isFree(path.join(dataDir, id)));
+    if (free.length === 0) return [];
+    const { stale } = await this.now();
+    return free.filter((id) => stale.includes(id));
   }
 
   /** A command may have changed the cluster: earlier answers, also those that come yet, are old. */
@@ -107,11 +119,11 @@ export class ClusterWatch {
   }
 
   async #ask({ number, commands }: { number: number; commands: number }): Promise<SharedText> {
-    const view = await this.#view();
+    const { view, stale } = await this.#view();
     const body = Buffer.from(JSON.stringify(view));
     const tag = `"${this.#id}-${number}"`;
     const gzipped = await compress(body);
-    const text = { view, type: 'application/json', body, gzipped, tag } as const;
+    const text = { view, stale, type: 'application/json', body, gzipped, tag } as const;
     // The answer to a later question may already be here.
     if (number === this.#asked.number) {
       [this.#last, this.#at, this.#shown] = [text, monotonicMs(), commands];
@@ -137,12 +149,12 @@ export class ClusterWatch {
     return this.#checked;
   }
 
-  async #view(): Promise<ClusterView> {
+  async #view(): Promise<Pick<SharedText, 'view' | 'stale'>> {
     const { name, cluster } = this.#config;
     const { overlay, backups, failureDetector } = cluster;
     const common = { name, overlay, backups, ...failureDetector, at: wallMs() };
     const ids = cluster.agents.map(({ id }) => id);
-    const answer = await askStatus(this.#config);
+    const { answer, stale } = await askStatusAndStale(this.#config);
     if (answer.ok) {
       const status = clusterStatus(answer.result, ids);
       // A lag at two moments that are far apart need not have lasted between them.
@@ -150,10 +162,22 @@ export class ClusterWatch {
       const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
       const away = [...status.unreachable, ...(status.left ?? [])];
       const unreadable = unreadableStates(this.#config.agent.dataDir, away);
-      const problems = problemsOf(status, { lagging, unreadable }, this.#config);
-      return { ...common, ...status, failures: [], problems };
+      const old = staleTexts(stale, this.#config.agent.dataDir).map((sentence): Problem => {
+        const { cause: text, remedy } = causeAndRemedy([sentence]);
+        return { text, remedy, place: 'agents' };
+      });
+      const problems = [...problemsOf(status, { lagging, unreadable }, this.#config), ...old];
+      return { view: { ...common, ...status, failures: [], problems }, stale };
     }
-    const { failures } = answer;
+    return { view: await this.#silentView(common, answer.failures), stale };
+  }
+
+  /** While no agent answers. */
+  async #silentView(
+    common: Omit<ClusterView, keyof ClusterStatus | 'failures' | 'problems'>,
+    failures: readonly string[],
+  ): Promise<ClusterView> {
+    const ids = this.#config.cluster.agents.map(({ id }) => id);
     const { completion, orders } = await this.#stored();
     const none = { ...common, agents: [], unreachable: ids, orders };
     if (completion.kind === 'complete' || completion.kind === 'unsound') {

@@ -63,6 +63,7 @@ function eachFile(
   return foundAgents(dataDir).flatMap((agent) => {
     const path = stateFileOf(dataDir, agent);
     const file = open(agent, path);
+    if (file === null) return [];
     if (typeof file === 'string') {
       return [{ agent, path, why: file.slice(`${agent}: ${path} `.length) }];
     }

@@ -6,7 +6,10 @@ import fs from 'node:fs';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { openStateFile, type StateFile } from '../common/query-files.ts';
 
-export type OpenState = typeof openStateFile;
+/** Opens the state of an agent. Null: it is stale, and counts as if it were not here. */
+export type OpenState = (
+  ...of: Parameters<typeof openStateFile>
+) => ReturnType<typeof openStateFile> | null;
 
 /** While an agent of an older version runs, its file changes all the time. */
 const COPY_MS_MIN = 10_000;
@@ -27,7 +30,7 @@ export class KeptCopies {
     this.#now = now;
   }
 
-  readonly open: OpenState = (agent, path) => {
+  readonly open: typeof openStateFile = (agent, path) => {
     const kept = this.#kept.get(path);
     const stamp = stampOf([path, `${path}-wal`]);
     const isYoung = kept !== undefined && this.#now() - kept.at < COPY_MS_MIN;

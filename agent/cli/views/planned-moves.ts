@@ -146,7 +146,7 @@ class MoveCounts {
   /** @returns false: its state file is not here, or is damaged */
   count(agent: string, step: number, open: OpenState): boolean {
     const file = open(agent, stateFileOf(this.#config.agent.dataDir, agent));
-    if (typeof file === 'string') return false;
+    if (file === null || typeof file === 'string') return false;
     try {
       for (const [host] of file.rows(ownedHosts(step))) this.#add(agent, String(host));
     } catch (error) {

@@ -268,6 +268,7 @@ function openedFiles(config: ResolvedConfig, open: OpenState): ReadFiles {
   for (const id of foundAgents(dataDir)) {
     const path = stateFileOf(dataDir, id);
     const opened = open(id, path);
+    if (opened === null) continue;
     if (typeof opened !== 'string') files.files.push(opened);
     else files.lost.set(id, { agent: id, path, why: opened.slice(`${id}: ${path} `.length) });
   }

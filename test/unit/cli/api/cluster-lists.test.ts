@@ -28,12 +28,19 @@ const RESULTS = {
 /** With no state on this machine, and without answers of other machines, unless they are given. */
 function listsOf(
   view: Pick<ClusterView, 'agents' | 'unreachable' | 'left'>,
-  { urls = NO_ROWS, theirs = {} as Readonly<Record<string, RowsPage>> } = {},
+  {
+    urls = NO_ROWS,
+    theirs = {} as Readonly<Record<string, RowsPage>>,
+    stale = [] as readonly string[],
+  } = {},
 ): ClusterLists {
   const process = {
-    call: async (_: Client, name: keyof typeof RESULTS) => ({ ...RESULTS, urls })[name],
+    call: async (reader: Client & { stale: readonly string[] }, name: keyof typeof RESULTS) => {
+      assert.deepEqual(reader.stale, stale);
+      return { ...RESULTS, urls }[name];
+    },
   };
-  const watch = { now: async () => ({ view }) };
+  const watch = { now: async () => ({ view, stale }), stale: async () => stale };
   return new ClusterLists(
     config,
     process as unknown as ListProcess,
@@ -62,6 +69,52 @@ test('each list names the agents that do not answer', async () => {
   assert.deepEqual((await lists.hosts(NONE, 'machine', CLIENT)).problems, []);
 });
 
+test('an agent that is no member does not lack: others have its hosts', async () => {
+  const address = 'tcp://127.0.0.1:1';
+  const members = ['a1', 'a2'].map((id) => ({ id, address }) as never);
+  const named = async (unreachable: string[]) => {
+    const lists = listsOf({ agents: [{ ...agentStatus({ id: 'a1' }), members }], unreachable });
+    const { problems } = await lists.hosts(NONE, 'cluster', CLIENT);
+    return problems
+      .filter((said) => said.includes('does not answer'))
+      .map((said) => said.slice(0, 2));
+  };
+  assert.deepEqual(await named(['a2', 'a3']), ['a2']);
+  assert.deepEqual(await named(['a3']), []);
+});
+
+test('each list names the states here that are stale, and reads the agents elsewhere', async () => {
+  const a2 = agentStatus({ id: 'a2', dashboard: 'http://127.0.0.1:9/' });
+  const a1 = agentStatus({ id: 'a1', dashboard: 'http://127.0.0.1:9/' });
+  const address = 'tcp://127.0.0.1:1';
+  const members = ['a1', 'a2'].map((id) => ({ id, address }) as never);
+  const agents = [a1, a2].map((one) => ({ ...one, members }));
+  const rows = [{ agent: 'a2', host: 'h.test' }];
+  const theirs = { a1: NO_ROWS, a2: { ...NO_ROWS, rows } };
+  const lists = listsOf({ agents, unreachable: [] }, { stale: ['a2'], theirs });
+  const hosts = await lists.hosts(NONE, 'cluster', CLIENT);
+  assert.deepEqual(hosts.rows, rows);
+  const text =
+    'a2: it runs on another machine, so /nonexistent/a2 here is of an earlier run and is not read';
+  const note = `${text}; move that directory away`;
+  assert.equal(
+    hosts.problems.find((said) => said.startsWith('a2')),
+    note,
+  );
+  const { problems } = await lists.history('cluster', CLIENT);
+  assert.deepEqual(problems.find((one) => one.text === text)?.remedy, 'move that directory away');
+  assert.deepEqual((await lists.hosts(NONE, 'machine', CLIENT)).problems, []);
+  // It does not hide that no agent has a host.
+  const none = listsOf(
+    { agents, unreachable: [] },
+    { stale: ['a2'], theirs: { a1: NO_ROWS, a2: NO_ROWS } },
+  );
+  await assert.rejects(
+    none.urls('pages', { host: 'no.test', limit: 1 }, 'cluster', CLIENT),
+    HttpProblem,
+  );
+});
+
 test('an agent that has left has handed over its rows', async () => {
   const lists = listsOf({ agents: [agentStatus({ id: 'a1' })], unreachable: [], left: ['a2'] });
   const { problems } = await lists.hosts(NONE, 'cluster', CLIENT);
@@ -79,7 +132,7 @@ test('the URLs of a host are those of its present owner, whatever dead agents ha
   const a2 = agentStatus({ id: 'a2', dashboard: 'http://127.0.0.1:9/' });
   const a3 = agentStatus({ id: 'a3', dashboard: 'http://127.0.0.1:9/' });
   const address = 'tcp://127.0.0.1:1';
-  const members = ['a2', 'a3'].map((id) => ({ id, address }) as never);
+  const members = ['a1', 'a2', 'a3', 'a4'].map((id) => ({ id, address }) as never);
   const view = { agents: [a2, a3].map((one) => ({ ...one, members })), unreachable: ['a1', 'a4'] };
   const asked = async (urls: RowsPage, theirs: Readonly<Record<string, RowsPage>>) => {
     const query = { host: 'h.test', limit: 10 };
@@ -139,7 +192,7 @@ test('events do not wait for the state of the cluster, and say whose cannot be r
   const lists = new ClusterLists(
     config,
     {} as unknown as ListProcess,
-    { now: () => new Promise(() => {}), last: view } as unknown as ClusterWatch,
+    { now: () => new Promise(() => {}), last: { view, stale: [] } } as unknown as ClusterWatch,
     { json } as unknown as RemoteClient,
   );
   const source = (await lists.eventSources()).find(({ agent }) => agent === 'a2');

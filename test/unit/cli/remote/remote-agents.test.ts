@@ -10,6 +10,7 @@ import { agentsElsewhere } from '../../../../agent/cli/remote/remote-agents.ts';
 
 interface More {
   readonly silent?: readonly string[];
+  readonly stale?: readonly string[];
   /** Addresses of the agents a0, a1, … in the config. */
   readonly entries?: readonly string[];
   readonly contacts?: readonly string[];
@@ -18,7 +19,7 @@ interface More {
 /** Agents a0, a1, … with these dashboards and addresses; `a0` is on this machine. */
 function elsewhere(
   agents: readonly (readonly [dashboard: string | undefined, address: string])[],
-  { silent = [], entries = [], contacts = [] }: More = {},
+  { silent = [], stale = [], entries = [], contacts = [] }: More = {},
 ) {
   const dataDir = mkdtempSync(join(tmpdir(), 'ubiring-elsewhere-'));
   try {
@@ -37,7 +38,7 @@ function elsewhere(
       },
       monitor: { listen: null },
     } as unknown as ResolvedConfig;
-    return agentsElsewhere({ agents: statuses, silent }, config);
+    return agentsElsewhere({ agents: statuses, silent, stale }, config);
   } finally {
     rmSync(dataDir, { recursive: true });
   }
@@ -105,17 +106,43 @@ it('what an agent says of itself does not make its address', () => {
     cluster: { agents: [], contacts: [] },
     monitor: { listen: null },
   } as unknown as ResolvedConfig;
-  assert.deepEqual(agentsElsewhere({ agents, silent: [] }, config).agents, []);
+  assert.deepEqual(agentsElsewhere({ agents, silent: [], stale: [] }, config).agents, []);
 });
 
-it('an agent that does not answer is named, unless its state is here', () => {
-  const { agents, problems } = elsewhere([['http://10.0.0.1:9100/', 'tcp://10.0.0.1:7000']], {
-    silent: ['a0', 'a1'],
-  });
-  assert.deepEqual(agents, []);
-  assert.deepEqual(problems, [
-    'a1: it does not answer, and its rows may be missing; look at its machine',
-  ]);
+it('a member that does not answer is named, unless its state is here', (t) => {
+  const named = ['a1: it does not answer, and its rows may be missing; look at its machine'];
+  const members = ['a0', 'a1'].map((id) => ({ id, address: 'tcp://10.0.0.1:7000' }));
+  const dataDir = mkdtempSync(join(tmpdir(), 'ubiring-elsewhere-'));
+  t.after(() => rmSync(dataDir, { recursive: true }));
+  mkdirSync(join(dataDir, 'a0'));
+  writeFileSync(join(dataDir, 'a0', 'state.sqlite'), 'any');
+  const config = {
+    agent: { dataDir },
+    cluster: { agents: [], contacts: [] },
+    monitor: { listen: null },
+  } as unknown as ResolvedConfig;
+  const silent = ['a0', 'a1', 'a2'];
+  const agents = [{ id: 'a3', members, dashboard: 'http://10.0.0.3:9100/' }];
+  assert.deepEqual(
+    agentsElsewhere({ agents, silent, stale: [] }, config).problems.filter(
+      (said) => !said.startsWith('a3 '),
+    ),
+    named,
+  );
+  // Nobody says who is a member.
+  const { problems } = agentsElsewhere({ agents: [], silent: ['a0', 'a1'], stale: [] }, config);
+  assert.deepEqual(problems, named);
+});
+
+it('an agent whose state here is stale is elsewhere', () => {
+  const agents = [
+    ['http://10.0.0.1:9100/', 'tcp://10.0.0.1:7000'],
+    ['http://10.0.0.2:9100/', 'tcp://10.0.0.2:7000'],
+  ] as const;
+  assert.deepEqual(elsewhere(agents).running, ['a1']);
+  const found = elsewhere(agents, { stale: ['a0'] });
+  assert.deepEqual(found.running, ['a0', 'a1']);
+  assert.deepEqual(found.agents[0], { id: 'a0', origin: 'http://10.0.0.1:9100' });
 });
 
 it('an agent that serves no API to this machine is named with the remedy', () => {

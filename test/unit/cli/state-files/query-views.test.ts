@@ -286,13 +286,15 @@ describe('query over files', () => {
     const [joiner, giver] = [running('a1'), running('a2')];
     giver.fetchAt('h.test', '/', 5);
     let isGiven = false;
-    const opened = openStateFiles(dataDir, [], () => {
-      if (isGiven) return;
-      isGiven = true;
-      joiner.fetchAt('h.test', '/', 5);
-      giver.store.begin();
-      giver.store.deleteHost('h.test');
-      giver.store.commit(false);
+    const opened = openStateFiles(dataDir, [], {
+      onOpened: () => {
+        if (isGiven) return;
+        isGiven = true;
+        joiner.fetchAt('h.test', '/', 5);
+        giver.store.begin();
+        giver.store.deleteHost('h.test');
+        giver.store.commit(false);
+      },
     });
     const views = new ClusterViews(opened.files, assert.fail, () => undefined);
     const db = views.open();
