@@ -171,6 +171,8 @@ export const agentSituations: readonly Situation[] = [
       'agent/cli/launch/launch-plan.ts: the crawl is complete already; --refresh requests its pages again',
       'agent/cli/agent/agent-run.ts: launch --refresh requests its pages again',
       'no agent is left to obey: the crawl is complete; to request its pages again: …',
+      'agent/cli/api/cluster-lists.ts: to request its pages again: …',
+      'agent/cli/api/cluster-lists.ts:  --refresh',
       '--fresh deletes the pages that --refresh requests again: give only one of them',
       'agent/cli/launch/launch-command.ts: --repair cannot be combined with --fresh or --refresh',
       '--delete-archives needs --fresh',

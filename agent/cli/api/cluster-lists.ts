@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { UrlView } from '../../storage/reads/url-lists.ts';
-import { type ResolvedConfig, startCommand } from '../common/load-config.ts';
+import { launchCommand, type ResolvedConfig, startCommand } from '../common/load-config.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
@@ -237,11 +237,16 @@ export class ClusterLists {
     scope: Scope,
     client: Client,
   ): Promise<PlannedMoves> => {
-    const { agents: all } = (await this.#watch.now()).view;
+    const { agents: all, complete } = (await this.#watch.now()).view;
     if (query.of !== undefined) await this.demandAgent(query.of, 400);
     const { id: moving } = query;
     if (!all.some(({ id }) => id === moving)) {
       await this.demandAgent(moving, 404);
+      if (complete) {
+        const again = `to request its pages again: ${launchCommand(this.#config, ' --refresh')}`;
+        const detail = 'no agent runs: the crawl is complete';
+        throw new HttpProblem(409, 'crawl-complete', detail, again);
+      }
       const remedy = `if it does not run, start it on its machine: ${startCommand(moving, this.#config)}`;
       throw new HttpProblem(409, 'agent-silent', `${moving} does not answer`, remedy);
     }

@@ -27,7 +27,7 @@ const RESULTS = {
 
 /** With no state on this machine, and without answers of other machines, unless they are given. */
 function listsOf(
-  view: Pick<ClusterView, 'agents' | 'unreachable' | 'left'>,
+  view: Pick<ClusterView, 'agents' | 'unreachable' | 'left' | 'complete'>,
   {
     urls = NO_ROWS,
     theirs = {} as Readonly<Record<string, RowsPage>>,
@@ -159,8 +159,8 @@ test('the URLs of a host are those of its present owner, whatever dead agents ha
 
 test('moves of an agent that does not run say how to start it, and of no agent that there is none', async () => {
   const view = { agents: [agentStatus({ id: 'a1' })], unreachable: ['a2'], left: ['a3'] };
-  const refusalOf = async (id: string) => {
-    const refused = listsOf(view).moves({ id, capacity: null }, 'cluster', CLIENT);
+  const refusalOf = async (id: string, of: Parameters<typeof listsOf>[0] = view) => {
+    const refused = listsOf(of).moves({ id, capacity: null }, 'cluster', CLIENT);
     const error = await refused.then(null, (reason: unknown) => reason);
     assert.ok(error instanceof HttpProblem);
     return error.document;
@@ -175,6 +175,10 @@ test('moves of an agent that does not run say how to start it, and of no agent t
   }
   const { status, code } = await refusalOf('a9');
   assert.deepEqual([status, code], [404, 'agent-unknown']);
+  const ended = { agents: [], unreachable: ['a2'], complete: { at: 1, agents: ['a2'] } };
+  const { code: why, remedy } = await refusalOf('a2', ended);
+  assert.equal(why, 'crawl-complete');
+  assert.match(String(remedy), /again: .* --refresh/);
 });
 
 test('events do not wait for the state of the cluster, and say whose cannot be read', async () => {
