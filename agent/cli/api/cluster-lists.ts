@@ -5,14 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { UrlView } from '../../storage/reads/url-lists.ts';
 import { launchCommand, type ResolvedConfig, startCommand } from '../common/load-config.ts';
-import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
 import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from '../remote/remote-agents.ts';
 import { type RemoteClient, RemoteError } from '../remote/remote-client.ts';
 import { staleTexts } from '../remote/stale-states.ts';
-import type { Problem } from '../top/problems.ts';
+import { agentProblem, type Problem } from '../top/problems.ts';
 import type { AgentEvents } from '../views/agent-events.ts';
 import { type ClusterWatch, STREAM_FRESH_MS } from '../views/cluster-watch.ts';
 import type { EventSource } from '../views/event-stream.ts';
@@ -29,6 +28,7 @@ import type { ListCalls } from './list-worker.ts';
 
 /** Rows of this machine only; so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
+
 interface Others extends Elsewhere {
   /** A sentence for each state of this machine that is not read; no rows are missing for that. */
   readonly notes: readonly string[];
@@ -152,7 +152,7 @@ export class ClusterLists {
     const { agents, problems, notes } = await this.#elsewhere(scope);
     const asked = await this.#each(client, agents, historySchema, '/history', () => ({}));
     const { answers } = asked;
-    const silent = [...notes, ...problems, ...asked.problems].map(problemOf);
+    const silent = [...notes, ...problems, ...asked.problems].map(agentProblem);
     // Agents of one machine report each other, too.
     const theirs = answers.map(([id, one]): typeof one => {
       return {
@@ -202,7 +202,7 @@ export class ClusterLists {
   };
 
   readonly events = async (agent: string, after: number | null, client: Client) => {
-    // Of this one only, since the events of each are read every second.
+    // Only the directory of this agent is looked at, because this happens every second for each agent.
     const stale = await this.#watch.stale([agent]);
     return this.#process.call({ ...client, stale }, 'events', agent, after);
   };
@@ -226,7 +226,7 @@ export class ClusterLists {
 
   /** Why events of agents elsewhere are missing in the stream; the same list until it changes. */
   unreadEvents(): readonly Problem[] {
-    const problems = [...this.#silent, ...this.#unread.values()].map(problemOf);
+    const problems = [...this.#silent, ...this.#unread.values()].map(agentProblem);
     if (JSON.stringify(problems) !== JSON.stringify(this.#problems)) this.#problems = problems;
     return this.#problems;
   }
@@ -326,12 +326,6 @@ export class ClusterLists {
     }
     return { answers, problems };
   }
-}
-
-function problemOf(sentence: string): Problem {
-  const { cause, remedy } = causeAndRemedy([sentence]);
-  const look = 'look at the dashboard of its machine';
-  return { text: cause, remedy: remedy || look, place: 'agents' };
 }
 
 function unique(problems: readonly Problem[]): readonly Problem[] {

@@ -3,7 +3,7 @@
 
 import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { type ResolvedConfig, shownCrawl, startCommand } from '../common/load-config.ts';
-import { bytesText, count, printable, programName } from '../common/output.ts';
+import { bytesText, causeAndRemedy, count, printable, programName } from '../common/output.ts';
 import { PAUSED } from '../status/progress-line.ts';
 import { type ClusterStatus, groupsText, unreadableText } from '../status/status-command.ts';
 import { fewCopiesText } from '../status/status-copies.ts';
@@ -100,6 +100,13 @@ function silentOnes(cluster: ClusterStatus, config: ResolvedConfig): Problem[] {
     return { text: `${id} does not answer`, remedy, place: 'agents', isGrave: true };
   });
   return [...silent, ...left];
+}
+
+/** A sentence about an agent on another machine, with or without a remedy. */
+export function agentProblem(sentence: string): Problem {
+  const { cause, remedy } = causeAndRemedy([sentence]);
+  const look = 'look at the dashboard of its machine';
+  return { text: cause, remedy: remedy || look, place: 'agents' };
 }
 
 /** State files that cannot be read; most reasons name the remedy. */

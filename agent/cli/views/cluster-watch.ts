@@ -8,7 +8,6 @@ import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
 import { localAgents } from '../agent/local-agents.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
-import { causeAndRemedy } from '../common/output.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { isFree, isLocked } from '../common/running.ts';
 import { askStatusAndStale, staleTexts } from '../remote/stale-states.ts';
@@ -18,7 +17,13 @@ import { repairLines } from '../state-files/crawl-files.ts';
 import { storedInForce } from '../state-files/stored-directives.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
 import { type ListedDirective, listedDirectives } from '../status/status-directives.ts';
-import { CopyLags, type Problem, problemsOf, unreadableOnes } from '../top/problems.ts';
+import {
+  agentProblem,
+  CopyLags,
+  type Problem,
+  problemsOf,
+  unreadableOnes,
+} from '../top/problems.ts';
 import { unreadableStates } from '../top/unreadable-states.ts';
 import { stampOf } from './kept-copies.ts';
 
@@ -162,10 +167,7 @@ export class ClusterWatch {
       const lagging = this.#lags.stuckAt(monotonicMs(), status.agents);
       const away = [...status.unreachable, ...(status.left ?? [])];
       const unreadable = unreadableStates(this.#config.agent.dataDir, away);
-      const old = staleTexts(stale, this.#config.agent.dataDir).map((sentence): Problem => {
-        const { cause: text, remedy } = causeAndRemedy([sentence]);
-        return { text, remedy, place: 'agents' };
-      });
+      const old = staleTexts(stale, this.#config.agent.dataDir).map(agentProblem);
       const problems = [...problemsOf(status, { lagging, unreadable }, this.#config), ...old];
       return { view: { ...common, ...status, failures: [], problems }, stale };
     }

@@ -1,6 +1,5 @@
-// The state of the cluster for the clients of the event stream: each second it is asked for once,
-// made a message once, and sent to all. An open dashboard then costs less than half of what its
-// requests would cost.
+// The state of the cluster for the clients of the event stream. Each second it is asked for once, made
+// a message once, and sent to all. So an open dashboard sends no requests.
 
 import { type SharedMessage, type StreamClient, sharedMessage } from './stream-client.ts';
 

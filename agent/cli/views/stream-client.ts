@@ -1,6 +1,6 @@
-// A client of server-sent events. What a client that accepts gzip is sent is one gzip stream (RFC
-// 1952) without an end: a message for many clients is compressed once, as blocks that refer to no
-// earlier ones, and the texts for one client are blocks without compression (RFC 1951, section 3.2.4).
+// A client of server-sent events. A client that accepts gzip gets one gzip stream (RFC 1952), which does
+// not end. A message for many clients is compressed once, into blocks that refer to no earlier ones.
+// Texts for one client are sent as blocks without compression (RFC 1951, section 3.2.4).
 
 import type { ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
