@@ -17,6 +17,11 @@ async function stopAll(crawl: OperatedCrawl): Promise<void> {
 
 export const remedies: readonly Remedy[] = [
   { says: /in use by a running agent; stop (it|that agent|that one) first/, follow: stopAll },
+  // A launch that was killed has left some of its agents running.
+  {
+    says: /in use by a running agent; start the others:.*or stop all agents first:/s,
+    follow: stopAll,
+  },
   {
     says: /belongs to crawl '([^']+)', not '[^']+'; restore 'name: /,
     follow(crawl, [, name]) {
