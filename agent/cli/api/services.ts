@@ -1,8 +1,6 @@
 // The services behind the routes of the API: the state of the cluster, the state files of this
 // machine, and the commands of `ubiring`.
 
-import type { AgentStatus } from '../../monitor/agent-status.ts';
-import { monotonicMs } from '../../runtime/clock.ts';
 import type { ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { HttpProblem } from '../http/http-problem.ts';
@@ -10,16 +8,16 @@ import { RemoteClient } from '../remote/remote-client.ts';
 import { staleTexts } from '../remote/stale-states.ts';
 import { type Circle, Circles } from '../views/circle-view.ts';
 import { ClusterWatch, STREAM_FRESH_MS } from '../views/cluster-watch.ts';
+import { ReportedStatuses } from '../views/reported-statuses.ts';
 import type { StateSource } from '../views/state-stream.ts';
 import { ClusterLists } from './cluster-lists.ts';
 import { type CommandLine, CommandRuns, type CommandSource } from './command-run.ts';
 import { type Client, ListProcess } from './list-process.ts';
 import { QueryRuns } from './query-runs.ts';
 
-/** Later, the agents may have met others. */
-const REPORT_MS_MAX = 3000;
-
 export class Services {
+  /** Of the agents of the process group that serves. */
+  readonly reported = new ReportedStatuses();
   readonly watch: ClusterWatch;
   readonly queries: QueryRuns;
   readonly lists: ClusterLists;
@@ -27,14 +25,12 @@ export class Services {
   readonly #process: ListProcess;
   readonly #circles: Circles;
   readonly #commands: CommandRuns;
-  #reported: { readonly statuses: readonly AgentStatus[]; readonly at: number };
 
   /** @param keys - for requests to agents on other machines */
   constructor(config: ResolvedConfig, keys: readonly Buffer[]) {
     this.#config = config;
     this.#circles = new Circles(config.cluster);
-    this.#reported = { statuses: [], at: -Infinity };
-    this.watch = new ClusterWatch(config);
+    this.watch = new ClusterWatch(config, this.reported);
     const notes = async () => staleTexts(await this.watch.stale(), config.agent.dataDir);
     this.queries = new QueryRuns(this.#source, keys, notes);
     this.#commands = new CommandRuns(this.#source);
@@ -96,7 +92,7 @@ export class Services {
   };
 
   async #circleNow(): Promise<Circle> {
-    const agents = this.#whole() ?? (await this.watch.now()).view.agents;
+    const agents = this.reported.whole() ?? (await this.watch.now()).view.agents;
     return this.#circles.of(agents);
   }
 
@@ -124,17 +120,4 @@ export class Services {
       },
     },
   ];
-
-  /** The agents of the process that serves, which report every second. */
-  noteStatuses(statuses: readonly AgentStatus[]): void {
-    this.#reported = { statuses, at: monotonicMs() };
-  }
-
-  /** What was reported, if it has the whole cluster: then no agent need be asked. */
-  #whole(): readonly AgentStatus[] | null {
-    const { statuses, at } = this.#reported;
-    const ids = new Set(statuses.map(({ id }) => id));
-    const isWhole = statuses.every(({ members }) => members.every(({ id }) => ids.has(id)));
-    return statuses.length > 0 && isWhole && monotonicMs() - at < REPORT_MS_MAX ? statuses : null;
-  }
 }

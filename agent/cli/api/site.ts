@@ -78,7 +78,7 @@ export class Site {
   }
 
   noteStatuses({ statuses, running }: Pick<HttpStatuses, 'statuses' | 'running'>): void {
-    this.#p.services.noteStatuses(statuses);
+    this.#p.services.reported.note(statuses);
     for (const id of this.#statuses.keys()) if (!running.includes(id)) this.#statuses.delete(id);
     for (const status of statuses) this.#statuses.set(status.id, { status, at: monotonicMs() });
   }

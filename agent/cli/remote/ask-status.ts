@@ -43,7 +43,7 @@ export function walkedStatus({
  * The directives with the agents that have them. The agent that answered learns that from later
  * heartbeats, or only of its neighbours; agents with its digest have all of them now.
  */
-function confirmed(
+export function confirmed(
   directives: readonly DirectiveInForce[],
   agents: readonly AgentStatus[],
   by: string | undefined,

@@ -4,13 +4,16 @@
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { DirectiveInForce } from '../../core/protocol/directives.ts';
+import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
 import { localAgents } from '../agent/local-agents.ts';
 import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
 import { isFree, isLocked } from '../common/running.ts';
-import { askStatusAndStale, staleTexts } from '../remote/stale-states.ts';
+import { confirmed } from '../remote/ask-status.ts';
+import { askStatusAndStale, type StatusAndStale, staleTexts } from '../remote/stale-states.ts';
 import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
 import { COMPLETION_FILE } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
@@ -26,11 +29,14 @@ import {
 } from '../top/problems.ts';
 import { unreadableStates } from '../top/unreadable-states.ts';
 import { stampOf } from './kept-copies.ts';
+import type { ReportedStatuses } from './reported-statuses.ts';
 
 const FRESH_MS = 1000;
 /** The event stream asks once a second, and each time gets a new state. */
 export const STREAM_FRESH_MS = 500;
 const GAP_MS_MAX = 10_000;
+/** An agent is asked so often, although the agents report. */
+const ASKED_MS_MAX = 5000;
 const compress = promisify(gzip);
 
 /** The response to `GET /api/v1/cluster`. */
@@ -67,8 +73,19 @@ interface StoredState {
   readonly orders: readonly ListedDirective[];
 }
 
+/** The last answer of an agent. */
+interface Answered {
+  readonly at: number;
+  /** How many commands had been given before the question. */
+  readonly commands: number;
+  readonly agents: readonly AgentStatus[];
+  readonly orders: readonly DirectiveInForce[];
+}
+
 export class ClusterWatch {
   readonly #config: ResolvedConfig;
+  readonly #reported: ReportedStatuses;
+  #answered: Answered | null = null;
   #last: SharedText | null = null;
   #at = -Infinity;
   /** The question that is being asked; null: none. */
@@ -83,8 +100,9 @@ export class ClusterWatch {
   #lags = new CopyLags();
   #checked: StoredState | null = null;
 
-  constructor(config: ResolvedConfig) {
+  constructor(config: ResolvedConfig, reported: ReportedStatuses) {
     this.#config = config;
+    this.#reported = reported;
   }
 
   /**
@@ -124,7 +142,7 @@ export class ClusterWatch {
   }
 
   async #ask({ number, commands }: { number: number; commands: number }): Promise<SharedText> {
-    const { view, stale } = await this.#view();
+    const { view, stale } = await this.#view(commands);
     const body = Buffer.from(JSON.stringify(view));
     const tag = `"${this.#id}-${number}"`;
     const gzipped = await compress(body);
@@ -154,12 +172,42 @@ export class ClusterWatch {
     return this.#checked;
   }
 
-  async #view(): Promise<Pick<SharedText, 'view' | 'stale'>> {
+  /** An answer made of the reports of all agents; null: one has to be asked. */
+  #fromReports(): StatusAndStale | null {
+    // Only the walk of the overlay kademlia finds out whether all agents know each other.
+    if (this.#config.cluster.overlay !== 'ring' || this.#answered === null) return null;
+    const { at, commands, agents: asked, orders } = this.#answered;
+    if (commands !== this.#commands || monotonicMs() - at > ASKED_MS_MAX) return null;
+    const agents = this.#reported.whole();
+    if (agents === null) return null;
+    const directives = asked[0]?.directives;
+    const isKnown = [...asked, ...agents].every((one) => one.directives === directives);
+    // A report may be older than the answer.
+    const isNewer = asked.every((old) => {
+      const now = agents.find(({ id }) => id === old.id);
+      return now?.incarnation !== old.incarnation || now.uptimeMs >= old.uptimeMs;
+    });
+    if (!isKnown || !isNewer) return null;
+    const result = { agents, unreachable: [], orders: confirmed(orders, agents, agents[0]?.id) };
+    // All agents of the cluster run here.
+    return { answer: { ok: true, by: '', result }, stale: [] };
+  }
+
+  async #askAgents(commands: number): Promise<StatusAndStale> {
+    const asked = await askStatusAndStale(this.#config);
+    if (asked.answer.ok) {
+      const { agents, orders } = asked.answer.result as Pick<Answered, 'agents' | 'orders'>;
+      this.#answered = { at: monotonicMs(), commands, agents, orders };
+    }
+    return asked;
+  }
+
+  async #view(commands: number): Promise<Pick<SharedText, 'view' | 'stale'>> {
     const { name, cluster } = this.#config;
     const { overlay, backups, failureDetector } = cluster;
     const common = { name, overlay, backups, ...failureDetector, at: wallMs() };
     const ids = cluster.agents.map(({ id }) => id);
-    const { answer, stale } = await askStatusAndStale(this.#config);
+    const { answer, stale } = this.#fromReports() ?? (await this.#askAgents(commands));
     if (answer.ok) {
       const status = clusterStatus(answer.result, ids);
       // A lag at two moments that are far apart need not have lasted between them.

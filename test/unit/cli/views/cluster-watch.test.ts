@@ -4,13 +4,18 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import { Router } from 'zeromq';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { recordCompletion } from '../../../../agent/cli/state-files/completion-file.ts';
 import { ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
+import { ReportedStatuses } from '../../../../agent/cli/views/reported-statuses.ts';
+import { decodeFrame, encodeEnvelope } from '../../../../agent/messaging/codec.ts';
+import type { AgentStatus } from '../../../../agent/monitor/agent-status.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import { good, newDirectory, plain } from '../../config/written-config.ts';
+import { agentStatus } from '../agent-status.ts';
 
 const config = {
   ...{ name: 'c', file: 'c.json', unplaced: [], strangers: [] },
@@ -20,16 +25,17 @@ const config = {
 
 test('the tag of a text differs from all tags of an earlier server', async () => {
   const tags = await Promise.all(
-    [new ClusterWatch(config), new ClusterWatch(config)].map(
-      async (watch) => (await watch.now()).tag,
-    ),
+    [
+      new ClusterWatch(config, new ReportedStatuses()),
+      new ClusterWatch(config, new ReportedStatuses()),
+    ].map(async (watch) => (await watch.now()).tag),
   );
   assert.notEqual(tags[0], tags[1]);
   for (const tag of tags) assert.match(tag, /^"[\w-]+-1"$/);
 });
 
 test('after a command the state is asked for again, also while a question is open', async () => {
-  const watch = new ClusterWatch(config);
+  const watch = new ClusterWatch(config, new ReportedStatuses());
   const number = async (asked: ReturnType<ClusterWatch['now']>) =>
     Number(/-(\d+)"$/.exec((await asked).tag)![1]);
   assert.deepEqual([await number(watch.now()), await number(watch.now())], [1, 1]);
@@ -64,7 +70,7 @@ test('without agents, directives are in force, and no states of other machines a
   new DirectiveTable(state.db).saveDirective(pause, 0);
   state.db.close();
   state.unlock();
-  const watched = async () => (await new ClusterWatch(here).now()).view;
+  const watched = async () => (await new ClusterWatch(here, new ReportedStatuses()).now()).view;
   const stopped = await watched();
   assert.deepEqual(
     stopped.orders?.map(({ kind, applied, missing }) => [kind, applied, missing]),
@@ -79,4 +85,98 @@ test('without agents, directives are in force, and no states of other machines a
     (await watched()).unsound?.map(({ agent }) => agent),
     ['a1'],
   );
+});
+
+/** An agent whose answers the test chooses. */
+async function startAnswers(t: TestContext) {
+  const router = new Router({ linger: 0 });
+  await router.bind('tcp://127.0.0.1:*');
+  t.after(() => router.close());
+  const told = { agents: [] as AgentStatus[], orders: [] as unknown[], asked: 0 };
+  const answer = async () => {
+    for await (const [route, frame] of router) {
+      const decoded = decodeFrame(frame!);
+      assert.ok(decoded.ok && decoded.envelope.message.type === 'CONTROL');
+      told.asked++;
+      const result = { agents: told.agents, unreachable: [], orders: told.orders };
+      const { request } = decoded.envelope.message;
+      const encoded = encodeEnvelope({
+        ...{ from: { id: 'a1', inc: 1 }, to: { id: '', inc: 0 } },
+        message: { type: 'CONTROL_ACK', request, ok: true, result },
+      });
+      assert.ok(encoded.ok);
+      await router.send([route!, encoded.frame]);
+    }
+  };
+  void answer();
+  return { told, address: router.lastEndpoint! };
+}
+
+test('no agent is asked while the reports have the whole cluster and the known directives', async (t) => {
+  const { told, address } = await startAnswers(t);
+  const member = { address, capacity: 1, inc: 1, joined: true, leaving: false, silentMs: 0 };
+  const both = ['a1', 'a2'].map((id) => ({ ...member, id, relayed: false }));
+  const agents = ['a1', 'a2'].map((id) => ({ id, listen: address, address, capacity: 1 }));
+  const { name, cluster, ...others } = good(`${plain}cluster: { agents: 1 }\n`, {
+    dataDir: newDirectory(),
+  });
+  const here = {
+    ...{ ...others, name, file: 'c.json', unplaced: [], strangers: [] },
+    cluster: { ...cluster, agents },
+  };
+  let at = 1000;
+  t.mock.method(performance, 'now', () => at);
+  const statuses = (part: Partial<AgentStatus> = {}) =>
+    both.map(({ id }) => agentStatus({ id, members: both, uptimeMs: at, ...part }));
+  const reported = new ReportedStatuses();
+  const watch = new ClusterWatch(here, reported);
+  const report = (reports: readonly AgentStatus[]) => reported.note(structuredClone(reports));
+  /** The pages of both agents, and whether an agent was asked. */
+  const shown = async () => {
+    const before = told.asked;
+    const { agents: shownAgents, unreachable, orders } = (await watch.now(0)).view;
+    assert.deepEqual(unreachable, []);
+    const pages = shownAgents.map((one) => one.pages);
+    return { pages, isAsked: told.asked > before, missing: orders?.map((one) => one.missing) };
+  };
+  const asked = { pages: [9, 9], isAsked: true };
+  const none = { missing: [] };
+
+  told.agents = statuses({ pages: 9 });
+  report(statuses({ pages: 1 }));
+  assert.deepEqual(await shown(), { ...asked, ...none }, 'the directives are not known');
+  at += 1000;
+  report(statuses({ pages: 2 }));
+  assert.deepEqual(await shown(), { pages: [2, 2], isAsked: false, ...none });
+  report(statuses({ pages: 2, members: [...both, { ...both[0]!, id: 'a3' }] }));
+  assert.deepEqual(await shown(), { ...asked, ...none }, 'a3 is a member');
+  at += 1000;
+  report(statuses({ pages: 3 }).slice(1));
+  assert.deepEqual(await shown(), { ...asked, ...none }, 'a1 has ended');
+  const order = { kind: 'pause', host: '', value: 1, by: 'a1', applied: ['a1'] };
+  told.orders = [order];
+  report(statuses({ pages: 3, directives: 'paused' }));
+  told.agents = statuses({ pages: 9, directives: 'paused' });
+  assert.deepEqual(await shown(), { ...asked, missing: [[]] }, 'a directive was given');
+  at += 1000;
+  report(statuses({ pages: 4, directives: 'paused' }));
+  assert.deepEqual(await shown(), { pages: [4, 4], isAsked: false, missing: [[]] });
+  watch.outdated();
+  assert.deepEqual(await shown(), { ...asked, missing: [[]] }, 'a command was run here');
+  at += 1000;
+  told.agents = statuses({ pages: 9, directives: 'paused' });
+  report(statuses({ pages: 5, directives: 'paused', uptimeMs: at - 1500 }));
+  watch.outdated();
+  assert.deepEqual(await shown(), { ...asked, missing: [[]] });
+  assert.deepEqual(await shown(), { ...asked, missing: [[]] }, 'the reports are older');
+  report(statuses({ pages: 6, directives: 'paused' }));
+  at += 2600;
+  report(statuses({ pages: 6, directives: 'paused', uptimeMs: at - 2600 }));
+  assert.deepEqual(await shown(), { ...asked, missing: [[]] }, 'both agents hang');
+  at += 1000;
+  report(statuses({ pages: 7, directives: 'paused' }));
+  assert.deepEqual((await shown()).isAsked, false);
+  at += 4100;
+  report(statuses({ pages: 8, directives: 'paused' }));
+  assert.deepEqual((await shown()).isAsked, true, 'the answer is old');
 });
