@@ -35,9 +35,9 @@ import { Forwarding } from './forwarding.ts';
 
 type Control = Extract<Message, { type: 'CONTROL' }>;
 
-/** `explain` waits for a look-up of the owner: so many times, so long. */
-const LOOKUP_TRIES = 15;
-const LOOKUP_WAIT_MS = 100;
+/** `explain` waits for a look-up of the owner, and commands for the join: so many times, so long. */
+const WAITS_MAX = 15;
+const WAIT_MS = 100;
 /** Members and contacts that one step of a walk names: 2 MB, and half of what a message may hold. */
 const NAMED_MAX = 8192;
 
@@ -47,7 +47,7 @@ export interface ControlParts {
   readonly crawl: string;
   readonly whereabouts: Pick<
     Whereabouts,
-    'isPartial' | 'fingerprintHash' | 'me' | 'members' | 'contacts' | 'ownerCard'
+    'isPartial' | 'isMember' | 'fingerprintHash' | 'me' | 'members' | 'contacts' | 'ownerCard'
   >;
   readonly status: () => Pick<CoreSnapshot, 'capacity' | 'members'>;
   /** Directives in force. */
@@ -108,7 +108,8 @@ export class ControlRoom {
   }
 
   /** Handles a command of a command-line tool. */
-  onCommand({ verb, args, crawl, to }: ControlRequest, reply: ControlReply): void {
+  onCommand(request: ControlRequest, reply: ControlReply): void {
+    const { verb, args, crawl, to } = request;
     if (crawl !== undefined && crawl !== this.#p.crawl) {
       return reply({ ok: false, result: { crawl: this.#p.crawl } });
     }
@@ -116,8 +117,19 @@ export class ControlRoom {
       return reply({ ok: false, result: 'too many commands at once; try again' });
     }
     if (to) return this.#walk(verb, args, to, reply);
+    // An agent that joins, or joins again, would tell only itself.
+    if (verb === 'status') return this.#tellAll(verb, args, reply);
+    this.#whenMember(() => this.#command(request, reply));
+  }
+
+  /** Calls back once this agent is a member, or after some time. */
+  #whenMember(act: () => void, waits = WAITS_MAX): void {
+    if (this.#p.whereabouts.isMember || waits === 0) return act();
+    this.#p.after(WAIT_MS, () => this.#whenMember(act, waits - 1));
+  }
+
+  #command({ verb, args }: ControlRequest, reply: ControlReply): void {
     switch (verb) {
-      case 'status':
       case 'leave':
       case 'stop':
         return this.#tellAll(verb, args, reply);
@@ -267,14 +279,14 @@ export class ControlRoom {
     this.#p.operate((operator, now) => operator.seed(seeds, now, done));
   }
 
-  #explain(args: readonly string[], reply: ControlReply, tries = LOOKUP_TRIES): void {
+  #explain(args: readonly string[], reply: ControlReply, tries = WAITS_MAX): void {
     const [identity = '', form = identity] = args;
     const { id, whereabouts, after, explain } = this.#p;
     const split = splitIdentity(identity);
     if (!split) return reply({ ok: false, result: `not a canonical URL: ${identity}` });
     const owner = whereabouts.ownerCard(split.host);
     if (!owner && whereabouts.isPartial && tries > 0) {
-      return after(LOOKUP_WAIT_MS, () => this.#explain(args, reply, tries - 1));
+      return after(WAIT_MS, () => this.#explain(args, reply, tries - 1));
     }
     if (!owner || owner.id === id) {
       const facts = explain(identity, form);

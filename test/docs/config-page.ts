@@ -9,7 +9,7 @@ export const configPagePath = resolve(import.meta.dirname, '../../docs/CONFIG.md
 
 const opening = `# Config
 
-A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line.
+A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) has every key. \`ubiring config check FILE\` names each problem with its line, and the first problem of the file \`monitor.tokens\`.
 
 Defaults are in parentheses. *Higher* says what a larger value changes. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 

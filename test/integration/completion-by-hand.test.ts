@@ -14,11 +14,15 @@ test('agents started by hand record that the crawl is complete', async (context)
   const isUp = ({ stderr }: (typeof agents)[0]) => /agent is listening/.test(stderr());
   await until('both agents', () => agents.every(isUp));
   await metEachOther(config);
+  await run('delay', config, 'nowhere.example', '2s');
   gate.open();
   for (const { code, stderr } of await Promise.all(agents.map(({ ended }) => ended))) {
     assert.equal(code, 0, stderr);
   }
   assert.deepEqual(note().agents, ['a1', 'a2']);
+  const undelayed = await run('delay', config, 'nowhere.example', '--off');
+  assert.equal(undelayed.code, 0, undelayed.stderr);
+  assert.match(undelayed.stderr, /; the crawl stays complete; .* again:\n {2}.* --refresh/);
   const again = await run('launch', config);
   assert.equal(again.code, 0, again.stderr);
   assert.match(again.stderr, /the crawl is complete already/);

@@ -220,7 +220,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   {
-    says: "launch-summary.ts: a directive (block '…' --off)",
+    says: "launch-summary.ts: a directive (ubiring block … '…' --off)",
     by: [
       'test/integration/slow/operator.test.ts',
       'a blocked pattern is listed until it is withdrawn',
@@ -342,6 +342,18 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
       'config check refuses the tokens that a',
     ] as const,
   })),
+  {
+    says: 'cluster-lists.ts: start it again: ',
+    by: ['test/unit/cli/api/cluster-lists.test.ts', 'moves of an agent that does not run say'],
+  },
+  {
+    says: 'cluster-watch.ts: wait, or end them: ',
+    by: ['test/unit/cli/views/cluster-watch.test.ts', 'without agents, directives are in force'],
+  },
+  {
+    says: 'directive-commands.ts: the crawl stays complete; to request its pages again',
+    by: ['test/integration/completion-by-hand.test.ts', 'agents started by hand record'],
+  },
   {
     says: 'control.ts: is the only agent that takes hosts; undrain another one',
     by: ['test/unit/control/control.test.ts', 'an agent does not leave while only agents stay'],

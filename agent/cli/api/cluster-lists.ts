@@ -237,7 +237,7 @@ export class ClusterLists {
     scope: Scope,
     client: Client,
   ): Promise<PlannedMoves> => {
-    const { agents: all, complete } = (await this.#watch.now()).view;
+    const { agents: all, complete, left = [] } = (await this.#watch.now()).view;
     if (query.of !== undefined) await this.demandAgent(query.of, 400);
     const { id: moving } = query;
     if (!all.some(({ id }) => id === moving)) {
@@ -247,7 +247,11 @@ export class ClusterLists {
         const detail = 'no agent runs: the crawl is complete';
         throw new HttpProblem(409, 'crawl-complete', detail, again);
       }
-      const remedy = `if it does not run, start it on its machine: ${startCommand(moving, this.#config)}`;
+      const start = startCommand(moving, this.#config);
+      if (left.includes(moving)) {
+        throw new HttpProblem(409, 'agent-left', `${moving} has left`, `start it again: ${start}`);
+      }
+      const remedy = `if it does not run, start it on its machine: ${start}`;
       throw new HttpProblem(409, 'agent-silent', `${moving} does not answer`, remedy);
     }
     const here = await this.#read(client, 'moves', all, query);

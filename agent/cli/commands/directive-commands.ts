@@ -99,6 +99,10 @@ export async function threads(
   number: string,
   flags: DirectiveFlags,
 ): Promise<ExitCode> {
+  if (agent === '*') {
+    say(`no agent is called "*"; write ${ALL_AGENTS} for all agents`);
+    return 2;
+  }
   return giveOfAgent(file, 'threads', agent === ALL_AGENTS ? '*' : agent, number, flags);
 }
 
@@ -328,8 +332,12 @@ async function giveStored(
   );
   if (failure !== null) say(failure.message);
   if (holders === null) {
-    say('no agent of this data directory runs: the state files were changed; to continue:');
-    say(`  ${launchCommand(config)}`);
+    const isComplete = checkedCompletion(config, []).kind === 'complete';
+    const next = isComplete
+      ? 'the crawl stays complete; to request its pages again'
+      : 'to continue';
+    say(`no agent of this data directory runs: the state files were changed; ${next}:`);
+    say(`  ${launchCommand(config, isComplete ? ' --refresh' : '')}`);
   } else say(`only ${holders.join(', ')}, which does not run, had it: its state file was changed`);
   for (const line of directivesInForce(config)) say(line);
   if (stillBlockedBy !== undefined) sayStillBlocked(what.host, stillBlockedBy);

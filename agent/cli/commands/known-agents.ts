@@ -4,16 +4,16 @@
 // complete crawl.
 
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
-import { askFirst } from '../common/ask.ts';
 import { Refusal } from '../common/exit-code.ts';
 import { allKnown, asked, askedOf, placedIn, type ResolvedConfig } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { walk } from '../common/walk.ts';
-import { statusesIn } from '../remote/status-check.ts';
+import { askStatus } from '../remote/ask-status.ts';
 import { readCompletion } from '../state-files/completion-file.ts';
 import { openFilesOf } from '../state-files/other-crawl.ts';
 import { lastView } from '../state-files/query-members.ts';
 import { ownersOf } from '../state-files/query-owners.ts';
+import type { ClusterStatus } from '../status/status-command.ts';
 
 /**
  * The agents of the config and, if it has contacts, others that run.
@@ -68,9 +68,9 @@ async function membersOfRunning(config: ResolvedConfig): Promise<readonly string
     const { visited, unreachable } = await walk(asked(config), { verb: 'status', args: [] });
     return [...visited.keys(), ...unreachable];
   }
-  const answer = await askFirst(asked(config), 'status');
+  const answer = await askStatus(config);
   if (!answer.ok) return [];
-  const agents = statusesIn(answer.result)?.agents ?? [];
+  const { agents } = answer.result as Pick<ClusterStatus, 'agents'>;
   return agents.flatMap(({ members }) => members.map(({ id }) => id));
 }
 

@@ -4,6 +4,7 @@
 
 import { seedReader } from '../../composition/config-parts.ts';
 import { askInTurn } from '../common/ask.ts';
+import { caller } from '../common/caller.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import {
   asked,
@@ -50,10 +51,11 @@ export async function seed(
     });
     say(...refused);
     if (refused.length === urls.length) return 1;
+    caller().heard.isRefused = over;
     if (!over) say(...answer.failures);
     const other = refused.length > 0 ? 'other ' : '';
     say(
-      `${over ? 'the crawl is complete' : 'no agent accepted the URLs'}: ` +
+      `${over ? 'the crawl is complete' : 'no agent accepted the URLs'}; ` +
         `add the ${other}URLs to the seeds of ${shownPath(config)} and run ${launchCommand(config)}`,
     );
     return 1;

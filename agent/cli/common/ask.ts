@@ -29,23 +29,35 @@ export interface Asked {
   readonly dataDir: string;
 }
 
+/** Judges the answer of an agent. */
+interface Judge {
+  /** Whether the answer has the right shape; another one counts as a failure. */
+  readonly isReadable: (result: unknown) => boolean;
+  /** Whether the agent has joined the cluster: only then does it know all members. */
+  readonly isMember: (result: unknown, by: string) => boolean;
+}
+
 /**
- * Asks all agents at once; returns the first answer.
+ * Asks all agents at once; returns the first answer of a member, or of another agent if no member
+ * answers.
  *
- * @param isReadable - whether an answer has the right shape; another one counts as a failure
  * @throws Refusal if none answers and one belongs to another crawl, or this process has no socket
  */
 export async function askFirst(
   whom: Asked,
   verb: ControlVerb,
-  isReadable = (_result: unknown) => true,
+  { isReadable, isMember }: Judge,
 ): Promise<ClusterAnswer> {
   const { agents, failures } = askable(whom);
   const others: string[] = [];
+  const alone: ClusterAnswer[] = [];
   const asked = agents.map(async ({ id, address }) => {
     const answer = await askAgent(address, verb, [], answerMsMax, whom.crawl);
     if (answer.ok && isReadable(answer.result)) {
-      return { ok: true, by: id, result: answer.result } as const;
+      const { result } = answer;
+      if (isMember(result, id)) return { ok: true, by: id, result } as const;
+      alone.push({ ok: true, by: id, result });
+      throw new Error('not a member');
     }
     if (answer.ok) {
       failures.push(`unreadable answer of ${id}`);
@@ -60,6 +72,7 @@ export async function askFirst(
   try {
     return await Promise.any(asked);
   } catch (error) {
+    if (alone.length > 0) return alone[0]!;
     if (others.length > 0) throw new Refusal(4, others[0]!);
     const exhausted = (error as AggregateError).errors.find((one) => one instanceof Refusal);
     if (exhausted !== undefined) throw exhausted;

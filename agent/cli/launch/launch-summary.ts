@@ -2,8 +2,15 @@
 // and notes on what is missing from them.
 
 import { messageOf } from '../common/exit-code.ts';
-import type { ResolvedConfig } from '../common/load-config.ts';
-import { bytesText, count, durationText, printable, renderTable } from '../common/output.ts';
+import { type ResolvedConfig, shownCrawl } from '../common/load-config.ts';
+import {
+  bytesText,
+  count,
+  durationText,
+  printable,
+  programName,
+  renderTable,
+} from '../common/output.ts';
 import { type AgentTotals, type CrawlTotals, crawlTotals } from '../state-files/query-totals.ts';
 import { blockOf } from '../state-files/stored-directives.ts';
 import { type AgentExit, exitText } from './agent-exits.ts';
@@ -92,7 +99,7 @@ function blockedText(totals: readonly AgentTotals[], config: ResolvedConfig): st
   const why =
     by === null
       ? 'a block that has ended (the next launch queues them again) or an address or port that is always refused'
-      : `a directive (block '${by}' --off)`;
+      : `a directive (${programName()} block ${shownCrawl(config)} '${by}' --off)`;
   const what = `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked`;
   return `${what}, for example on ${host}: ${privateText}${why}\n\n`;
 }

@@ -11,8 +11,11 @@ import { directivesIn, isStatusOf, statusesIn } from './status-check.ts';
 /** @returns the status of all agents, without what has a wrong shape; such agents are named */
 export async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') {
-    const isReadable = (result: unknown) => statusesIn(result) !== null;
-    const answer = await askFirst(asked(config), 'status', isReadable);
+    const answer = await askFirst(asked(config), 'status', {
+      isReadable: (result) => statusesIn(result) !== null,
+      isMember: (result, by) =>
+        statusesIn(result)!.agents.some(({ id, joined }) => id === by && joined),
+    });
     if (!answer.ok) return answer;
     const status = statusesIn(answer.result)!;
     const orders = confirmed(status.orders, status.agents, answer.by);

@@ -143,7 +143,8 @@ function textOf({ kind, host, value, by }: Directive, config: Config): string {
     return `${what}, given by ${by}; to revoke it: ${programName()} ${off}`;
   }
   const long = kind === 'delay' ? ` ${delayText(value ?? 0)}` : '';
-  const off = `${programName()} ${kind} ${shown} '${host}' --off`;
+  const hosts = host.startsWith('-') ? `--off -- '${host}'` : `'${host}' --off`;
+  const off = `${programName()} ${kind} ${shown} ${hosts}`;
   return `${kind} ${host}${long}, given by ${by}; to revoke it: ${off}`;
 }
 

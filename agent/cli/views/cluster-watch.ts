@@ -9,9 +9,10 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs, wallMs } from '../../runtime/clock.ts';
 import { randomId } from '../../runtime/random.ts';
 import { localAgents } from '../agent/local-agents.ts';
-import { launchCommand, type ResolvedConfig } from '../common/load-config.ts';
+import { launchCommand, type ResolvedConfig, shownCrawl } from '../common/load-config.ts';
+import { programName } from '../common/output.ts';
 import { foundAgents, stateFileOf } from '../common/query-files.ts';
-import { isFree, isLocked } from '../common/running.ts';
+import { isFree, isLocked, lockedAgents } from '../common/running.ts';
 import { confirmed } from '../remote/ask-status.ts';
 import { askStatusAndStale, type StatusAndStale, staleTexts } from '../remote/stale-states.ts';
 import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
@@ -243,7 +244,12 @@ export class ClusterWatch {
     const isPaused = orders.some(({ kind }) => kind === 'pause');
     const why = `${failures[0] ?? 'none has been started'}${isPaused ? '; the crawl is paused' : ''}`;
     const text = `no agent answers: ${why}`;
-    const remedy = `start them: ${launchCommand(this.#config)}`;
+    const running = lockedAgents(this.#config.agent.dataDir, this.#config.cluster.agents);
+    const again = launchCommand(this.#config);
+    const remedy =
+      running.length > 0
+        ? `wait, or end them: ${programName()} kill ${shownCrawl(this.#config)} ${running.join(' ')}; then ${again}`
+        : `start them: ${again}`;
     const silent: Problem = { text, remedy, place: 'replay', isGrave: true };
     const unreadable = unreadableStates(this.#config.agent.dataDir, ids);
     const problems = [silent, ...unreadableOnes(unreadable, this.#config)];

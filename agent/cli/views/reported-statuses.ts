@@ -35,6 +35,8 @@ export class ReportedStatuses {
     const isWhole = reports.every(({ status: { members }, at }) => {
       return now - at < REPORT_MS_MAX && members.every(({ id }) => this.#reports.has(id));
     });
-    return isWhole && reports.length > 0 ? reports.map(({ status }) => status) : null;
+    // Before it joins, an agent knows nobody.
+    const isJoined = reports.some(({ status }) => status.joined);
+    return isWhole && isJoined ? reports.map(({ status }) => status) : null;
   }
 }

@@ -9,7 +9,7 @@ import type { View } from './view.ts';
 
 export interface WhereaboutsParts {
   readonly settings: Pick<CoreSettings, 'id' | 'capacity' | 'address' | 'fingerprintHash'>;
-  readonly view: Pick<View, 'owner' | 'get' | 'members'>;
+  readonly view: Pick<View, 'owner' | 'get' | 'members' | 'joined'>;
   readonly overlay: Pick<Overlay, 'isPartial' | 'find' | 'notThere' | 'met' | 'known'>;
   readonly outbound: Pick<Outbound, 'inc'>;
 }
@@ -33,6 +33,11 @@ export class Whereabouts {
   get me(): MemberCard {
     const { id, capacity, address } = this.#p.settings;
     return { id, inc: this.#p.outbound.inc, capacity, address };
+  }
+
+  /** Whether this agent is a member; until then it knows only some of the others. */
+  get isMember(): boolean {
+    return this.#p.view.joined;
   }
 
   members(): readonly MemberCard[] {

@@ -195,7 +195,7 @@ describe('operator', { concurrency: 1 }, () => {
     assert.equal((await launch.ended).code, 0);
     const refused = await run('seed', config, `${origin}/too-late`);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /the crawl is complete: add the URLs to the seeds/);
+    assert.match(refused.stderr, /the crawl is complete; add the URLs to the seeds/);
     await isRead(crawl, late);
   });
 

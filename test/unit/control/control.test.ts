@@ -15,7 +15,12 @@ const memberOf = (id: string, capacity = 1, leaving = false) => ({
   leaving,
 });
 
-function roomOf(isPartial: boolean, members = [memberOf('m')], capacity = 1) {
+function roomOf(
+  isPartial: boolean,
+  members = [memberOf('m')],
+  capacity = 1,
+  isMember = () => true,
+) {
   const sent: { to: string; message: Message; isBrief: boolean }[] = [];
   const did: string[] = [];
   const timers: (() => void)[] = [];
@@ -25,6 +30,9 @@ function roomOf(isPartial: boolean, members = [memberOf('m')], capacity = 1) {
     crawl: 'c',
     whereabouts: {
       ...{ isPartial, fingerprintHash: 'same', me: cardOf('me') },
+      get isMember() {
+        return isMember();
+      },
       members: () => [cardOf('m')],
       contacts: () => [cardOf('k')],
     },
@@ -204,5 +212,39 @@ describe('a step of a walk', () => {
     assert.deepEqual(did, []);
     assert.equal(step(room, [cardOf('me')]).length, 1);
     assert.deepEqual(did, ['stop']);
+  });
+});
+
+describe('a command to an agent that is not a member yet', () => {
+  const ask = (isMember: () => boolean, verb: 'stop' | 'status') => {
+    const one = roomOf(false, [], 1, isMember);
+    const answers: unknown[] = [];
+    one.room.onCommand({ verb, args: [], crawl: 'c' } as never, (answer) => answers.push(answer));
+    return { ...one, answers };
+  };
+
+  it('is executed once the agent has joined, so that all members are told', () => {
+    let isMember = false;
+    const { sent, timers, did } = ask(() => isMember, 'stop');
+    timers.shift()!();
+    assert.deepEqual([sent, did, timers.length], [[], [], 1]);
+    isMember = true;
+    timers.shift()!();
+    assert.deepEqual(
+      sent.map(({ to }) => to),
+      ['m tcp://m'],
+    );
+  });
+
+  it('is executed after some time even if the agent does not join', () => {
+    const { sent, timers } = ask(() => false, 'stop');
+    let waits = 0;
+    for (; sent.length === 0 && waits < 100; waits++) timers.shift()!();
+    assert.deepEqual([sent.length, waits], [1, 15]);
+  });
+
+  it('is answered at once if it asks for the status, which says that the agent has not joined', () => {
+    const { sent } = ask(() => false, 'status');
+    assert.equal(sent.length, 1);
   });
 });

@@ -165,13 +165,13 @@ test('moves of an agent that does not run say how to start it, and of no agent t
     assert.ok(error instanceof HttpProblem);
     return error.document;
   };
-  for (const id of ['a2', 'a3']) {
+  for (const [id, expected] of [
+    ['a2', 'agent-silent'],
+    ['a3', 'agent-left'],
+  ] as const) {
     const { status, code, remedy } = await refusalOf(id);
-    assert.deepEqual([status, code], [409, 'agent-silent']);
-    assert.match(
-      String(remedy),
-      new RegExp(`start it on its machine: .*agent crawl.yaml --id ${id}`),
-    );
+    assert.deepEqual([status, code], [409, expected]);
+    assert.match(String(remedy), new RegExp(`start it .*: .*agent crawl.yaml --id ${id}`));
   }
   const { status, code } = await refusalOf('a9');
   assert.deepEqual([status, code], [404, 'agent-unknown']);

@@ -68,9 +68,12 @@ test('without agents, directives are in force, and no states of other machines a
   assert.ok(state.ok);
   const pause = { kind: 'pause', host: '', value: 1, n: 1, by: 'a1' } as const;
   new DirectiveTable(state.db).saveDirective(pause, 0);
+  const watched = async () => (await new ClusterWatch(here, new ReportedStatuses()).now()).view;
+  const remedyOf = async () => (await watched()).problems[0]?.remedy;
+  assert.match(String(await remedyOf()), /^wait, or end them: .* kill .* a1; then .* launch /);
   state.db.close();
   state.unlock();
-  const watched = async () => (await new ClusterWatch(here, new ReportedStatuses()).now()).view;
+  assert.match(String(await remedyOf()), /^start them: .* launch /);
   const stopped = await watched();
   assert.deepEqual(
     stopped.orders?.map(({ kind, applied, missing }) => [kind, applied, missing]),
@@ -92,12 +95,18 @@ async function startAnswers(t: TestContext) {
   const router = new Router({ linger: 0 });
   await router.bind('tcp://127.0.0.1:*');
   t.after(() => router.close());
-  const told = { agents: [] as AgentStatus[], orders: [] as unknown[], asked: 0 };
+  const told = {
+    agents: [] as AgentStatus[],
+    orders: [] as unknown[],
+    asked: 0,
+    after: null as null | Promise<void>,
+  };
   const answer = async () => {
     for await (const [route, frame] of router) {
       const decoded = decodeFrame(frame!);
       assert.ok(decoded.ok && decoded.envelope.message.type === 'CONTROL');
       told.asked++;
+      await told.after;
       const result = { agents: told.agents, unreachable: [], orders: told.orders };
       const { request } = decoded.envelope.message;
       const encoded = encodeEnvelope({
@@ -112,18 +121,40 @@ async function startAnswers(t: TestContext) {
   return { told, address: router.lastEndpoint! };
 }
 
+/** A crawl with the agents a1, a2 and so on at these addresses. */
+function crawlOf(addresses: readonly string[]): ResolvedConfig {
+  const written = good(`${plain}cluster: { agents: 1 }\n`, { dataDir: newDirectory() });
+  const agents = addresses.map((address, k) => {
+    return { id: `a${k + 1}`, listen: address, address, capacity: 1 };
+  });
+  const cluster = { ...written.cluster, agents };
+  return { ...written, file: 'c.json', unplaced: [], strangers: [], cluster };
+}
+
+test('an agent that joins is not believed while a member answers', async (t) => {
+  const [joining, member] = [await startAnswers(t), await startAnswers(t)];
+  const alone = agentStatus({ id: 'a1', joined: false });
+  joining.told.agents = [alone];
+  member.told.agents = [alone, agentStatus({ id: 'a2' })];
+  // The member answers later than the other.
+  member.told.after = new Promise((resolve) => setTimeout(resolve, 50));
+  const watch = new ClusterWatch(
+    crawlOf([joining.address, member.address]),
+    new ReportedStatuses(),
+  );
+  assert.deepEqual((await watch.now(0)).view.unreachable, []);
+  member.told.agents = [agentStatus({ id: 'a2', joined: false })];
+  assert.deepEqual((await watch.now(0)).view.unreachable, ['a2'], 'nobody is a member');
+  const reported = new ReportedStatuses();
+  reported.note([alone]);
+  assert.equal(reported.whole(), null);
+});
+
 test('no agent is asked while the reports have the whole cluster and the known directives', async (t) => {
   const { told, address } = await startAnswers(t);
   const member = { address, capacity: 1, inc: 1, joined: true, leaving: false, silentMs: 0 };
   const both = ['a1', 'a2'].map((id) => ({ ...member, id, relayed: false }));
-  const agents = ['a1', 'a2'].map((id) => ({ id, listen: address, address, capacity: 1 }));
-  const { name, cluster, ...others } = good(`${plain}cluster: { agents: 1 }\n`, {
-    dataDir: newDirectory(),
-  });
-  const here = {
-    ...{ ...others, name, file: 'c.json', unplaced: [], strangers: [] },
-    cluster: { ...cluster, agents },
-  };
+  const here = crawlOf([address, address]);
   let at = 1000;
   t.mock.method(performance, 'now', () => at);
   const statuses = (part: Partial<AgentStatus> = {}) =>
