@@ -4,7 +4,7 @@
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ENDPOINT_FILE } from '../../config/file/ports.ts';
+import { ENDPOINT_FILE } from '../../config/values/agent-endpoint.ts';
 
 const PID_FILE = 'agent.pid';
 

@@ -14,7 +14,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { type AgentEntry, type Config, membersOf } from '../config.ts';
 import { agentsMax } from '../keys/cluster-keys.ts';
-import { parseEndpoint } from '../values/agent-endpoint.ts';
+import { ENDPOINT_FILE, parseEndpoint } from '../values/agent-endpoint.ts';
 import { readText } from './read-text.ts';
 
 /** Stable codes. */
@@ -44,9 +44,6 @@ export type ResolvedAgents =
       readonly unplaced: readonly string[];
     }
   | Failure;
-
-/** In `DATA/ID`: the endpoint at which the agent listens or last listened. */
-export const ENDPOINT_FILE = 'agent.endpoint';
 
 /**
  * Below the range for outgoing connections (from 32768 on Linux, 49152 elsewhere). A crawler opens

@@ -1,6 +1,9 @@
 // Parses the ZeroMQ endpoints of agents: `tcp://HOST:PORT`. Other transports do not reach other
 // machines. The port must be fixed, because other agents must know it.
 
+/** In `DATA/ID`: the endpoint at which the agent listens or last listened. */
+export const ENDPOINT_FILE = 'agent.endpoint';
+
 export interface Endpoint {
   /** An IPv4 address, a name, an IPv6 address in brackets, or `*` for all interfaces. */
   readonly host: string;
