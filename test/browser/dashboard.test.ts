@@ -9,7 +9,13 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { Scratch, start, until, untilAsked, untilJoined } from '../integration/cli-process.ts';
+import {
+  Scratch,
+  startAsGiven,
+  until,
+  untilAsked,
+  untilJoined,
+} from '../integration/cli-process.ts';
 import { type RunningWeb, startWeb } from '../web/server.ts';
 
 const NET = 123;
@@ -33,7 +39,7 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     const more = { seeds: [web.seed], politeness: { hostDelayMs: 1000 } };
     const failureDetector = { heartbeatMs: 200, suspectAfterMs: 3000 };
     config = await scratch.config(4, more, { failureDetector });
-    const launch = start(['launch', config], {}, 300_000);
+    const launch = startAsGiven(['launch', config], {}, 300_000);
     await until('the dashboard is served', () => /dashboard: (\S+)/.test(launch.stderr()));
     url = /dashboard: (\S+)/.exec(launch.stderr())![1]!;
     await untilJoined(config, 'a1', 'a2', 'a3', 'a4');

@@ -49,10 +49,21 @@ export function outputOf({ stdout, stderr }: ChildProcessByStdio<null, Readable,
 }
 
 /**
+ * Starts a command. A launch serves no dashboard, which would be one more process for each test.
+ *
  * @param more - variables added to the environment
  * @param msMax - time after which the command is killed
  */
 export function start(
+  args: readonly string[],
+  more: NodeJS.ProcessEnv = {},
+  msMax = commandMsMax,
+): Running {
+  return startAsGiven(args[0] === 'launch' ? [...args, '--no-monitor'] : args, more, msMax);
+}
+
+/** Like `start`, but a launch serves the dashboard. */
+export function startAsGiven(
   args: readonly string[],
   more: NodeJS.ProcessEnv = {},
   msMax = commandMsMax,

@@ -7,7 +7,15 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
-import { run, Scratch, start, until, untilAsked, untilJoined } from './cli-process.ts';
+import {
+  run,
+  Scratch,
+  start,
+  startAsGiven,
+  until,
+  untilAsked,
+  untilJoined,
+} from './cli-process.ts';
 import { ask, json, readEvents, refusal } from './http-asker.ts';
 
 const NET = 120;
@@ -25,7 +33,7 @@ async function launched(t: TestContext) {
   const config = await scratch.config(2, more, {
     failureDetector: { heartbeatMs: 200, suspectAfterMs: 3000 },
   });
-  const launch = start(['launch', config], {}, 200_000);
+  const launch = startAsGiven(['launch', config], {}, 200_000);
   await until('the dashboard is served', () => /dashboard: (\S+)/.test(launch.stderr()));
   const url = /dashboard: (\S+)\//.exec(launch.stderr())![1]!;
   await untilJoined(config, 'a1', 'a2');
