@@ -4,32 +4,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { twice } from '../checkers/coverage.ts';
+import { capacity, drain, kademlia, NINE, ownedBy, untilSettled } from './capacity-stage.ts';
 import { crawling, endCodes, rejoinsOf } from './case-kit.ts';
-import { type Cluster, SUSPECT_MS } from './cluster.ts';
-import { give, type What } from './orders-stage.ts';
+import { SUSPECT_MS } from './cluster.ts';
+import { give } from './orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3'];
-const NINE = Array.from({ length: 9 }, (_, i) => `a${i + 1}`);
-/** All views are partial. */
-const kademlia = { contacts: ['a1', 'a2'], ids: 1, neighbourhood: 4, bucketSize: 4 };
-const drain = (host: string, value: number | null = 1): What => ({ kind: 'drain', host, value });
-const capacity = (host: string, value: number | null): What => ({ kind: 'capacity', host, value });
-
-function ownedBy(c: Cluster, id: string): number {
-  const sql = 'SELECT count(*) FROM hosts';
-  return c.disks.get(id)!.db.prepare<[], number>(sql).pluck().get()!;
-}
-
-/** Runs until all agents have joined and no host is being handed over. */
-function untilSettled(c: Cluster, has: (id: string) => boolean): void {
-  c.runUntil('the hosts have moved', () => {
-    const all = c.living().map(({ id }) => c.snapshot(id));
-    const isStill = ({ given, owed, awaited }: (typeof all)[0]['handOff']) =>
-      given + owed + awaited === 0;
-    return all.every(({ id, joined, handOff }) => joined && isStill(handOff) && has(id));
-  });
-}
-
 describe('the capacity of a running agent', () => {
   it('capacity: hosts move to an agent with a higher one, and back, without a second request', () => {
     const c = crawling(IDS);
@@ -179,46 +159,5 @@ describe('a drained agent', () => {
     c.runToEnd();
     assert.equal(c.fetched().size, 1200);
     assert.deepEqual(c.impolite(), []);
-  });
-
-  it('drain: in partial views hosts move away, also from several agents at once, and back', () => {
-    const c = crawling(NINE, { kademlia, delayMs: 300 });
-    c.runUntil('all have joined', () => NINE.every((id) => c.snapshot(id).joined));
-    // The agent that is asked does not know all others.
-    const drained = ['a1', 'a3', 'a4', 'a7'];
-    const [first, ...others] = drained as [string, ...string[]];
-    for (const id of drained) assert.equal(give(c, 'a9', drain(id))[0]?.ok, true);
-    untilSettled(c, (id) => !drained.includes(id) || c.snapshot(id).capacity === 0);
-    for (const id of drained) assert.equal(ownedBy(c, id), 0);
-    const since = c.now;
-    c.kill(first);
-    c.run(3 * SUSPECT_MS);
-    give(c, 'a9', drain(first, null));
-    c.start(first);
-    untilSettled(c, (id) => c.snapshot(id).capacity === (others.includes(id) ? 0 : 1));
-    assert.ok(ownedBy(c, first) > 0);
-    assert.ok(c.log.every(({ by, start }) => start <= since || !others.includes(by)));
-    c.runToEnd(200_000);
-    assert.deepEqual(new Set(endCodes(c)), new Set([0]));
-    assert.equal(c.fetched().size, 1200);
-    assert.deepEqual(twice(c.log), []);
-    assert.deepEqual(c.impolite(), []);
-  });
-
-  it('drain: of the last agent that takes hosts is refused in a partial view, too', () => {
-    const c = crawling(NINE, { kademlia, delayMs: 300 });
-    c.runUntil('all have joined', () => NINE.every((id) => c.snapshot(id).joined));
-    const [last, ...others] = NINE as [string, ...string[]];
-    for (const id of others) {
-      assert.equal(give(c, 'a9', drain(id))[0]?.ok, true);
-      untilSettled(c, (one) => one !== id || c.snapshot(id).capacity === 0);
-    }
-    for (const by of NINE) {
-      const [told] = give(c, by, drain(last));
-      assert.ok(told && !told.ok && /a1 is the last agent that takes hosts/.test(told.why), by);
-    }
-    c.runToEnd(200_000);
-    assert.equal(c.fetched().size, 1200);
-    assert.deepEqual(twice(c.log), []);
   });
 });

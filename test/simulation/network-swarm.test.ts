@@ -1,4 +1,4 @@
-// A few seeds of the networks for each kind of fault. run-networks.ts runs thousands.
+// One seed of the networks for each kind of fault. run-networks.ts runs thousands.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LATE_COMMANDS } from './networks/late-commands.ts';
@@ -7,20 +7,14 @@ import { NETWORK_KINDS, runNetworks } from './networks/network-swarm.ts';
 describe('several networks', () => {
   for (const kind of NETWORK_KINDS) {
     it(`${kind}: nothing is missing, and only open batches are fetched twice`, async () => {
-      for (const seed of [1, 2, 3]) {
-        const { violations, requests, duplicates } = await runNetworks(seed, kind);
-        assert.deepEqual(violations, [], `seed ${seed}`);
-        assert.ok(requests > 0);
-        if (kind === 'none') assert.equal(duplicates, 0);
-      }
+      const { violations, requests, duplicates } = await runNetworks(1, kind);
+      assert.deepEqual(violations, []);
+      assert.ok(requests > 0);
+      if (kind === 'none') assert.equal(duplicates, 0);
     });
   }
 
   for (const [rule, run] of Object.entries(LATE_COMMANDS)) {
     it(`a late command does no harm (${rule})`, async () => assert.equal(await run(), null));
   }
-
-  it('a run with the same seed is the same run', async () => {
-    assert.deepEqual(await runNetworks(7, 'mixed'), await runNetworks(7, 'mixed'));
-  });
 });
