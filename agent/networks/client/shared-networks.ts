@@ -50,8 +50,10 @@ export interface SharedNetworksParts extends NetworkParts {
 
 /** A lease is kept for so long after the host's last work: more of its URLs may follow. */
 const KEEP_MS = 1000;
-/** How often hosts with a lease are examined, and how many at once. */
+/** How often some hosts with a lease are examined. */
 const EXAMINE_MS = 100;
+/** After so many times all have been examined, unless there are more hosts than may be at once. */
+const EXAMINATIONS = 5;
 const EXAMINED_MAX = 200;
 
 export class SharedNetworks implements Networks {
@@ -164,7 +166,7 @@ export class SharedNetworks implements Networks {
     const { mono } = this.#now;
     if (mono < this.#examineAtMs) return;
     this.#examineAtMs = mono + EXAMINE_MS;
-    let left = Math.min(EXAMINED_MAX, this.#entered.size);
+    let left = Math.min(EXAMINED_MAX, Math.ceil(this.#entered.size / EXAMINATIONS));
     for (const [host, since] of this.#entered) {
       if (left-- === 0) return;
       // The next examination goes on with others.
