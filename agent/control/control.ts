@@ -35,7 +35,7 @@ import { Forwarding } from './forwarding.ts';
 
 type Control = Extract<Message, { type: 'CONTROL' }>;
 
-/** `explain` waits for a look-up of the owner, and commands for the join: so many times, so long. */
+/** `explain` waits for a look-up of the owner, and orders for the join: so many times, so long. */
 const WAITS_MAX = 15;
 const WAIT_MS = 100;
 /** Members and contacts that one step of a walk names: 2 MB, and half of what a message may hold. */
@@ -108,8 +108,7 @@ export class ControlRoom {
   }
 
   /** Handles a command of a command-line tool. */
-  onCommand(request: ControlRequest, reply: ControlReply): void {
-    const { verb, args, crawl, to } = request;
+  onCommand({ verb, args, crawl, to }: ControlRequest, reply: ControlReply): void {
     if (crawl !== undefined && crawl !== this.#p.crawl) {
       return reply({ ok: false, result: { crawl: this.#p.crawl } });
     }
@@ -117,9 +116,17 @@ export class ControlRoom {
       return reply({ ok: false, result: 'too many commands at once; try again' });
     }
     if (to) return this.#walk(verb, args, to, reply);
-    // An agent that joins, or joins again, would tell only itself.
-    if (verb === 'status') return this.#tellAll(verb, args, reply);
-    this.#whenMember(() => this.#command(request, reply));
+    switch (verb) {
+      case 'status':
+        return this.#tellAll(verb, args, reply);
+      case 'seed':
+        return this.#seed(args, reply);
+      case 'explain':
+        return this.#explain(args, reply);
+      default:
+        // An agent that joins, or joins again, would tell only itself.
+        this.#whenMember(() => this.#order(verb, args, reply));
+    }
   }
 
   /** Calls back once this agent is a member, or after some time. */
@@ -128,18 +135,9 @@ export class ControlRoom {
     this.#p.after(WAIT_MS, () => this.#whenMember(act, waits - 1));
   }
 
-  #command({ verb, args }: ControlRequest, reply: ControlReply): void {
-    switch (verb) {
-      case 'leave':
-      case 'stop':
-        return this.#tellAll(verb, args, reply);
-      case 'seed':
-        return this.#seed(args, reply);
-      case 'explain':
-        return this.#explain(args, reply);
-      default:
-        return this.#directive(verb, args, reply);
-    }
+  #order(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {
+    if (verb === 'leave' || verb === 'stop') return this.#tellAll(verb, args, reply);
+    this.#directive(verb, args, reply);
   }
 
   #tellAll(verb: ControlVerb, args: readonly string[], reply: ControlReply): void {

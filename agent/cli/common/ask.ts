@@ -21,6 +21,9 @@ export type ClusterAnswer =
       readonly isRefused?: boolean;
     };
 
+/** How long the answer of a member is awaited after that of another agent: it may wait for a third. */
+const memberMsMax = 2000;
+
 /** The crawl to ask, and its agents. */
 export interface Asked {
   readonly agents: readonly AgentEntry[];
@@ -39,7 +42,7 @@ interface Judge {
 
 /**
  * Asks all agents at once; returns the first answer of a member, or of another agent if no member
- * answers.
+ * answers soon after it.
  *
  * @throws Refusal if none answers and one belongs to another crawl, or this process has no socket
  */
@@ -51,12 +54,15 @@ export async function askFirst(
   const { agents, failures } = askable(whom);
   const others: string[] = [];
   const alone: ClusterAnswer[] = [];
+  const waited = Promise.withResolvers<ClusterAnswer>();
+  let timer: NodeJS.Timeout | undefined;
   const asked = agents.map(async ({ id, address }) => {
     const answer = await askAgent(address, verb, [], answerMsMax, whom.crawl);
     if (answer.ok && isReadable(answer.result)) {
       const { result } = answer;
       if (isMember(result, id)) return { ok: true, by: id, result } as const;
       alone.push({ ok: true, by: id, result });
+      timer ??= setTimeout(() => waited.resolve(alone[0]!), memberMsMax);
       throw new Error('not a member');
     }
     if (answer.ok) {
@@ -70,13 +76,15 @@ export async function askFirst(
     throw new Error(answer.message);
   });
   try {
-    return await Promise.any(asked);
+    return await Promise.race([Promise.any(asked), waited.promise]);
   } catch (error) {
     if (alone.length > 0) return alone[0]!;
     if (others.length > 0) throw new Refusal(4, others[0]!);
     const exhausted = (error as AggregateError).errors.find((one) => one instanceof Refusal);
     if (exhausted !== undefined) throw exhausted;
     return { ok: false, failures };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -8,22 +8,32 @@ import { asked, type ResolvedConfig } from '../common/load-config.ts';
 import { type Walked, walk } from '../common/walk.ts';
 import { directivesIn, isStatusOf, statusesIn } from './status-check.ts';
 
-/** @returns the status of all agents, without what has a wrong shape; such agents are named */
-export async function askStatus(config: ResolvedConfig): Promise<ClusterAnswer> {
+/**
+ * @param whom - the agents that may be asked
+ * @returns the status of all agents, without what has a wrong shape; such agents are named
+ */
+export async function askStatus(
+  config: ResolvedConfig,
+  whom = asked(config),
+): Promise<ClusterAnswer> {
   if (config.cluster.overlay === 'ring') {
-    const answer = await askFirst(asked(config), 'status', {
+    const answer = await askFirst(whom, 'status', {
       isReadable: (result) => statusesIn(result) !== null,
-      isMember: (result, by) =>
-        statusesIn(result)!.agents.some(({ id, joined }) => id === by && joined),
+      isMember: (result, by) => hasJoined(statusesIn(result)!.agents, by),
     });
     if (!answer.ok) return answer;
     const status = statusesIn(answer.result)!;
     const orders = confirmed(status.orders, status.agents, answer.by);
     return { ...answer, result: { ...status, orders } };
   }
-  const walked = await walk(asked(config), { verb: 'status', args: [], isReadable: isStatusOf });
+  const walked = await walk(whom, { verb: 'status', args: [], isReadable: isStatusOf });
   if (walked.results.size === 0) return { ok: false, failures: walked.failures };
   return { ok: true, by: '', result: walkedStatus(walked) };
+}
+
+/** Whether the agent that has answered is a member, and knows the others. */
+export function hasJoined(agents: readonly AgentStatus[], by: string): boolean {
+  return agents.some(({ id, joined }) => id === by && joined);
 }
 
 /** The status of the agents that a walk has reached. */

@@ -1,11 +1,12 @@
 // Asks a running cluster again and again. One agent is asked for the status of all, and the one that
 // has answered last is asked first, so that agents which are silent cost no time.
 
-import { askInTurn, type ClusterAnswer } from '../common/ask.ts';
+import type { AgentEntry } from '../../../config/config.ts';
+import type { ClusterAnswer } from '../common/ask.ts';
 import { asked, type ResolvedConfig } from '../common/load-config.ts';
 import { walk } from '../common/walk.ts';
-import { walkedStatus } from '../remote/ask-status.ts';
-import { isStatusOf, statusesIn } from '../remote/status-check.ts';
+import { askStatus, hasJoined, walkedStatus } from '../remote/ask-status.ts';
+import { isStatusOf } from '../remote/status-check.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
 import { type TopFrame, TopFrames } from './top-frame.ts';
 
@@ -26,18 +27,23 @@ export class TopSource {
     const isFirst = ({ id }: { readonly id: string }) => id === this.#entry;
     const agents = [...all.agents.filter(isFirst), ...all.agents.filter((one) => !isFirst(one))];
     const whom = { ...all, agents };
-    if (this.#config.cluster.overlay === 'ring') {
-      const answer = await askInTurn(whom, 'status', []);
-      if (!answer.ok) return answer;
-      const result = statusesIn(answer.result);
-      if (result === null) return { ok: false, failures: [`unreadable answer of ${answer.by}`] };
-      this.#entry = answer.by;
-      return { ...answer, result };
-    }
+    if (this.#config.cluster.overlay === 'ring') return this.#askRing(agents.filter(isFirst));
     const walked = await walk(whom, { verb: 'status', args: [], isReadable: isStatusOf });
     if (walked.results.size === 0) return { ok: false, failures: walked.failures };
     this.#entry = walked.begins[0]?.me.id ?? null;
     return { ok: true, by: this.#entry ?? '', result: walkedStatus(walked) };
+  }
+
+  /** @param first - the agent that has answered last; empty: none has */
+  async #askRing(first: readonly AgentEntry[]): Promise<ClusterAnswer> {
+    if (first.length > 0) {
+      const answer = await askStatus(this.#config, { ...asked(this.#config), agents: first });
+      if (!answer.ok) this.#entry = null;
+      else if (hasJoined((answer.result as ClusterStatus).agents, answer.by)) return answer;
+    }
+    const answer = await askStatus(this.#config);
+    this.#entry = answer.ok ? answer.by : null;
+    return answer;
   }
 
   /** @param now - monotonic milliseconds */

@@ -216,10 +216,10 @@ describe('a step of a walk', () => {
 });
 
 describe('a command to an agent that is not a member yet', () => {
-  const ask = (isMember: () => boolean, verb: 'stop' | 'status') => {
+  const ask = (isMember: () => boolean, verb: 'stop' | 'status' | 'seed', args: string[] = []) => {
     const one = roomOf(false, [], 1, isMember);
     const answers: unknown[] = [];
-    one.room.onCommand({ verb, args: [], crawl: 'c' } as never, (answer) => answers.push(answer));
+    one.room.onCommand({ verb, args, crawl: 'c' } as never, (answer) => answers.push(answer));
     return { ...one, answers };
   };
 
@@ -246,5 +246,9 @@ describe('a command to an agent that is not a member yet', () => {
   it('is answered at once if it asks for the status, which says that the agent has not joined', () => {
     const { sent } = ask(() => false, 'status');
     assert.equal(sent.length, 1);
+  });
+
+  it('is answered at once if it gives a seed, which has its own time to reach its owner', () => {
+    assert.equal(ask(() => false, 'seed', ['x']).answers.length, 1);
   });
 });

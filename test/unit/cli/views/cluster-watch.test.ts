@@ -4,18 +4,17 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { Router } from 'zeromq';
+import { test } from 'node:test';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { recordCompletion } from '../../../../agent/cli/state-files/completion-file.ts';
 import { ClusterWatch } from '../../../../agent/cli/views/cluster-watch.ts';
 import { ReportedStatuses } from '../../../../agent/cli/views/reported-statuses.ts';
-import { decodeFrame, encodeEnvelope } from '../../../../agent/messaging/codec.ts';
 import type { AgentStatus } from '../../../../agent/monitor/agent-status.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import { good, newDirectory, plain } from '../../config/written-config.ts';
 import { agentStatus } from '../agent-status.ts';
+import { crawlOf, startAnswers } from '../told-agents.ts';
 
 const config = {
   ...{ name: 'c', file: 'c.json', unplaced: [], strangers: [] },
@@ -90,47 +89,6 @@ test('without agents, directives are in force, and no states of other machines a
   );
 });
 
-/** An agent whose answers the test chooses. */
-async function startAnswers(t: TestContext) {
-  const router = new Router({ linger: 0 });
-  await router.bind('tcp://127.0.0.1:*');
-  t.after(() => router.close());
-  const told = {
-    agents: [] as AgentStatus[],
-    orders: [] as unknown[],
-    asked: 0,
-    after: null as null | Promise<void>,
-  };
-  const answer = async () => {
-    for await (const [route, frame] of router) {
-      const decoded = decodeFrame(frame!);
-      assert.ok(decoded.ok && decoded.envelope.message.type === 'CONTROL');
-      told.asked++;
-      await told.after;
-      const result = { agents: told.agents, unreachable: [], orders: told.orders };
-      const { request } = decoded.envelope.message;
-      const encoded = encodeEnvelope({
-        ...{ from: { id: 'a1', inc: 1 }, to: { id: '', inc: 0 } },
-        message: { type: 'CONTROL_ACK', request, ok: true, result },
-      });
-      assert.ok(encoded.ok);
-      await router.send([route!, encoded.frame]);
-    }
-  };
-  void answer();
-  return { told, address: router.lastEndpoint! };
-}
-
-/** A crawl with the agents a1, a2 and so on at these addresses. */
-function crawlOf(addresses: readonly string[]): ResolvedConfig {
-  const written = good(`${plain}cluster: { agents: 1 }\n`, { dataDir: newDirectory() });
-  const agents = addresses.map((address, k) => {
-    return { id: `a${k + 1}`, listen: address, address, capacity: 1 };
-  });
-  const cluster = { ...written.cluster, agents };
-  return { ...written, file: 'c.json', unplaced: [], strangers: [], cluster };
-}
-
 test('an agent that joins is not believed while a member answers', async (t) => {
   const [joining, member] = [await startAnswers(t), await startAnswers(t)];
   const alone = agentStatus({ id: 'a1', joined: false });
@@ -143,7 +101,7 @@ test('an agent that joins is not believed while a member answers', async (t) => 
     new ReportedStatuses(),
   );
   assert.deepEqual((await watch.now(0)).view.unreachable, []);
-  member.told.agents = [agentStatus({ id: 'a2', joined: false })];
+  member.told.agents = [alone];
   assert.deepEqual((await watch.now(0)).view.unreachable, ['a2'], 'nobody is a member');
   const reported = new ReportedStatuses();
   reported.note([alone]);
