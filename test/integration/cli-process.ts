@@ -110,15 +110,17 @@ const calls = { open: 0, umask: 0 };
 
 /**
  * Calls a command in this process with its own streams; also for a launch that is refused at once.
+ *
+ * @param more - variables added to the environment
  */
-export async function call(args: readonly string[]): Promise<Ended> {
+export async function call(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const [stdout, stderr] = [new Kept(), new Kept()];
   // A command narrows the umask of its process.
   if (calls.open++ === 0) calls.umask = process.umask();
   try {
     const code = await commandLine({
       argv: [process.execPath, main, ...args],
-      env: environment(),
+      env: { ...environment(), ...more },
       stdout,
       stderr,
       heard: { messages: [], output: false },
