@@ -281,13 +281,16 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   {
     says: 'to end the wait of one: ubiring block … HOST',
-    by: ['test/integration/top.test.ts', 'top names hosts that wait for robots.txt, and a block'],
+    by: [
+      'test/integration/top.test.ts',
+      'top names hosts that wait for robots.txt, and hosts whose',
+    ],
   },
   ...['if it is a trap: …; if the pages differ', 'problems.ts: ubiring block … …'].map((says) => ({
     says,
     by: [
       'test/integration/top.test.ts',
-      'top names a host whose pages repeat, and a block',
+      'top names hosts that wait for robots.txt, and hosts whose',
     ] as const,
   })),
   {
