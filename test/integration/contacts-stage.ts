@@ -1,18 +1,22 @@
 // The set-up shared by `contacts.test.ts`, `walk.test.ts` and `slow/contacts.test.ts`: agents that know only a
 // contact. A delay between the requests to the only host keeps the crawl from its end.
 
-import type { TestContext } from 'node:test';
 import { freePorts } from '../../bench/ports.ts';
 import { startWeb } from '../web/server.ts';
 import { Scratch, start } from './cli-process.ts';
 
 const cluster = { overlay: 'kademlia', agents: undefined };
 
+/** The context of a test, or the functions that a group of tests calls at its end. */
+interface Cleanups {
+  after(what: () => unknown): void;
+}
+
 /**
  * A config whose only contact is the first of the endpoints, for agents that are named by letters.
  * @param its - other keys of `cluster`
  */
-export async function stageOf(t: TestContext, agents: string, net: number, its: object = {}) {
+export async function stageOf(t: Cleanups, agents: string, net: number, its: object = {}) {
   const web = await startWeb({ hosts: 1, pages: 9, port: 0, answerMs: 1, net });
   const scratch = new Scratch();
   t.after(async () => {
