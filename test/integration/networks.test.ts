@@ -9,7 +9,7 @@ import { createClient } from '@redis/client';
 import Database from 'better-sqlite3';
 import type { NetworksAudit } from '../../agent/cli/audit/audit-networks.ts';
 import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
-import { start, untilJoined } from './cli-process.ts';
+import { run, start, untilJoined } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
 import { startGate } from './gate-server.ts';
 
@@ -39,6 +39,7 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
   const rome = crawl.scratch.write('rome.json', {
     ...JSON.parse(fs.readFileSync(files[0]!, 'utf8')),
     agent: { ...config.agent, dataDir: 'rome' },
+    cluster: { ...config.cluster, agents: 1 },
     dedup: {
       mode: 'redis',
       network: 'rome',
@@ -94,7 +95,7 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     const left = `\n${urls} URLs? (is|are) left to other networks: ${other} ${urls}\n`;
     if (urls > 0) assert.match(printed[k]!, RegExp(left));
   }
-  const audited = await start(['audit', ...files, '--json']).ended;
+  const audited = await run('audit', ...files, '--json');
   assertCode(audited, 0);
   const { all, networks: each } = JSON.parse(audited.stdout) as NetworksAudit;
   assert.deepEqual(Object.keys(each), ['berlin', 'paris']);
@@ -103,12 +104,12 @@ test('two networks fetch every page once', { skip: withoutRedis }, async (t) => 
     all.fetchedBy.berlin! + all.fetchedBy.paris!,
     counts.reduce((sum, { pages }) => sum + pages, 0),
   );
-  const twice = await start(['audit', files[0]!, files[0]!]).ended;
+  const twice = await run('audit', files[0]!, files[0]!);
   assertCode(twice, 4);
   assert.match(twice.stderr, /name each network once/);
-  assertCode(await start(['audit', ...files, '--data', 'x']).ended, 2);
+  assertCode(await run('audit', ...files, '--data', 'x'), 2);
   fs.rmSync(join(crawl.scratch.directory, 'paris'), { recursive: true });
-  const lost = await start(['audit', ...files]).ended;
+  const lost = await run('audit', ...files);
   assertCode(lost, 4);
   assert.match(
     lost.stderr,
