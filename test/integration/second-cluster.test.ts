@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
-import { run, until, untilJoined } from './cli-process.ts';
+import { after, before, describe, test } from 'node:test';
+import { call, run, until, untilJoined } from './cli-process.ts';
 import { assertCode } from './cluster-stage.ts';
 import { stageOf } from './contacts-stage.ts';
 
@@ -23,19 +23,47 @@ function other(
   return scratch.write(`${contacts.length}-${dataDir}.json`, { ...written, cluster, agent });
 }
 
-describe('agents with different contacts', { concurrency: 3 }, () => {
-  test('an agent that knows only itself joins the agents of its data directory', async (t) => {
-    const stage = await stageOf(t, 'abc', 91);
-    const { config, at, begin } = stage;
-    const first = begin('a');
-    await untilJoined(config, 'a');
-    await until('its line', () =>
-      /begins a new cluster: its own address is the only contact; if agents/.test(first.stderr()),
-    );
-    const late = begin('b', other(stage, [at('b')]));
-    await untilJoined(config, 'a', 'b');
-    await until('its line', () => late.stderr().includes('has joined; other agents in view: 1'));
-    assert.doesNotMatch(late.stderr(), /new cluster/);
+describe('agents with different contacts', { concurrency: 2 }, () => {
+  // The second test continues with the agents of the first.
+  describe('of one directory and of two', { concurrency: 1 }, () => {
+    const cleanups: (() => unknown)[] = [];
+    let stage: Awaited<ReturnType<typeof stageOf>>;
+    before(async () => {
+      stage = await stageOf({ after: (what) => cleanups.push(what) }, 'abc', 91);
+    });
+    after(async () => {
+      for (const cleanup of cleanups) await cleanup();
+    });
+
+    test('an agent that knows only itself joins the agents of its data directory', async () => {
+      const { config, at, begin } = stage;
+      const first = begin('a');
+      await untilJoined(config, 'a');
+      await until('its line', () =>
+        /begins a new cluster: its own address is the only contact; if agents/.test(first.stderr()),
+      );
+      const late = begin('c', other(stage, [at('c')]));
+      await untilJoined(config, 'a', 'c');
+      await until('its line', () => late.stderr().includes('has joined; other agents in view: 1'));
+      assert.doesNotMatch(late.stderr(), /new cluster/);
+    });
+
+    test('status warns of agents that do not know each other', async (t) => {
+      const { scratch, config, at, begin } = stage;
+      const b = begin('b', other(stage, [at('b')], 'elsewhere'));
+      t.after(() => b.child.kill('SIGKILL'));
+      await untilJoined(config, 'a', 'c');
+      await until('b', () => b.stderr().includes('begins a new cluster'));
+      assert.ok(fs.existsSync(join(scratch.directory, 'elsewhere', 'b')));
+      const both = other(stage, [at('a'), at('b')]);
+      const { stderr } = await run('status', both);
+      assert.match(stderr, /a, c and b do not know each other: they are 2 clusters/);
+      assert.doesNotMatch((await run('status', config)).stderr, /do not know/);
+      assertCode(await run('stop', both, 'b'), 0);
+      assertCode(await b.ended, 0);
+      begin('b', both);
+      await untilJoined(both, 'a', 'b', 'c');
+    });
   });
 
   test('an agent begins no second cluster if those of its data directory hang', async (t) => {
@@ -47,28 +75,8 @@ describe('agents with different contacts', { concurrency: 3 }, () => {
     const ended = await begin('b', other(stage, [at('b')])).ended;
     assertCode(ended, 5);
     assert.match(ended.stderr, /would begin a second cluster: a runs in the same data directory/);
-    assertCode(await run('kill', config, 'a'), 0);
+    assertCode(await call(['kill', config, 'a']), 0);
     const next = begin('b', other(stage, [at('b')]));
     await until('b', () => next.stderr().includes('begins a new cluster'));
-  });
-
-  test('status warns of agents that do not know each other', async (t) => {
-    const stage = await stageOf(t, 'abc', 93);
-    const { scratch, config, at, begin } = stage;
-    begin('a');
-    begin('c');
-    const b = begin('b', other(stage, [at('b')], 'elsewhere'));
-    t.after(() => b.child.kill('SIGKILL'));
-    await untilJoined(config, 'a', 'c');
-    await until('b', () => b.stderr().includes('begins a new cluster'));
-    assert.ok(fs.existsSync(join(scratch.directory, 'elsewhere', 'b')));
-    const both = other(stage, [at('a'), at('b')]);
-    const { stderr } = await run('status', both);
-    assert.match(stderr, /a, c and b do not know each other: they are 2 clusters/);
-    assert.doesNotMatch((await run('status', config)).stderr, /do not know/);
-    assertCode(await run('stop', both, 'b'), 0);
-    assertCode(await b.ended, 0);
-    begin('b', both);
-    await untilJoined(both, 'a', 'b', 'c');
   });
 });
