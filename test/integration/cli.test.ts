@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openState } from '../../agent/storage/file/database.ts';
 import { SqliteStore } from '../../agent/storage/sqlite-store.ts';
-import { run, runProcess, Scratch, start } from './cli-process.ts';
+import { call, run, runProcess, Scratch, start } from './cli-process.ts';
 
 /** Writes more finished pages than a pipe can hold. */
 function writePages(directory: string): void {
@@ -73,7 +73,7 @@ describe('command line', { concurrency: 4 }, () => {
     ];
     await Promise.all(
       wrong.map(async ([args, says]) => {
-        const { code, stdout, stderr } = await run(...args);
+        const { code, stdout, stderr } = await call(args);
         assert.deepEqual([code, stdout], [2, ''], args.join(' '));
         assert.match(stderr, says, args.join(' '));
       }),
@@ -94,9 +94,11 @@ describe('command line', { concurrency: 4 }, () => {
       ['status', config],
       ['explain', config, 'http://h.test/1'],
       ['ring', config],
+      ['kill', config, 'a9'],
+      ['launch', config, '--agents', '0'],
     ];
     for (const args of commands) {
-      assert.deepEqual(await runProcess(...args), await run(...args), args.join(' '));
+      assert.deepEqual(await runProcess(...args), await call(args), args.join(' '));
     }
   });
 
@@ -108,7 +110,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.match((await run('top', '--help')).stdout, /key h explains .*, and q quits\./);
     const shown = 'launch agent status top query explain export block delay seed replay'.split(' ');
     for (const command of shown) {
-      const { stdout } = await run(command, '--help');
+      const { stdout } = await call([command, '--help']);
       assert.match(stdout, new RegExp(`\\n\\nExamples:\n  ubiring ${command} crawl`), command);
     }
     const version = await run('--version');
@@ -121,7 +123,7 @@ describe('command line', { concurrency: 4 }, () => {
       ['launch', bad],
       ['config', 'check', bad],
     ]) {
-      const { code, stderr } = await run(...args);
+      const { code, stderr } = await call(args);
       assert.equal(code, 4);
       assert.match(stderr, /bad\.yaml:2:\d+: limit: .*limits/);
     }
@@ -139,7 +141,7 @@ describe('command line', { concurrency: 4 }, () => {
       ['threads', config, 'a9', '2'],
     ];
     for (const args of commands) {
-      const { code, stderr } = await run(...args);
+      const { code, stderr } = await call(args);
       assert.equal(code, 2, args[0]);
       assert.match(stderr, /no agent a9 in .*a1, a2, a3/, args[0]);
     }
@@ -151,10 +153,13 @@ describe('command line', { concurrency: 4 }, () => {
       ['launch', config, '--data', file],
       ['agent', config, '--id', 'a1', '--data', file],
     ];
-    // Even root cannot write there, and Node's recursive mkdir would never return.
-    if (fs.existsSync('/proc/self')) commands.push(['launch', config, '--data', '/proc/a-file']);
-    for (const args of commands) {
-      const { code, stderr } = await run(...args);
+    const ends = commands.map((args) => ({ args, ended: call(args) }));
+    // Even root cannot write there, and Node's recursive mkdir would never return: a process can be
+    // killed then.
+    const args = ['launch', config, '--data', '/proc/a-file'];
+    if (fs.existsSync('/proc/self')) ends.push({ args, ended: run(...args) });
+    for (const { args, ended } of ends) {
+      const { code, stderr } = await ended;
       assert.equal(code, 4, args.join(' '));
       assert.match(stderr, /a-file.*; name another directory with --data/, args.join(' '));
     }
@@ -290,7 +295,7 @@ describe('command line', { concurrency: 4 }, () => {
     assert.equal(status.code, 1);
     assert.match(status.stderr, /a1: no agent runs in .*\n[\s\S]*query .*crawl\.json/);
     assert.equal((await run('stop', config)).code, 1);
-    const killed = await run('kill', config, 'a1');
+    const killed = await call(['kill', config, 'a1']);
     assert.deepEqual([killed.code, killed.stdout], [1, 'a1: does not run on this machine\n']);
   });
 
