@@ -1,4 +1,4 @@
-// What the simulations of changed capacities share.
+// Directives and helpers for the simulations that change capacities.
 
 import type { Cluster } from './cluster.ts';
 import type { What } from './orders-stage.ts';

@@ -27,7 +27,7 @@ export interface ClusterOptions {
    * the file.
    */
   readonly robotsTroubles?: (host: string) => number;
-  /** The answer of a busy server (429, 503); null: the server answers normally. */
+  /** The answer of a busy (429, 503) or broken server (502); null: the server answers normally. */
   readonly busy?: (request: PageRequest) => Busy | null;
   /** By host, the host to which its robots.txt redirects; empty by default. */
   readonly leads?: RobotsLeads;

@@ -358,18 +358,31 @@ function granterUnheard(seed: number): string[] {
   return crowded(c.log, () => 'the only one', { delayMs: 40, toleranceMs: 0 });
 }
 
-/** The owner of busy hosts dies during the wait that they named. */
-function ownerOfBusyHostsDies(): string[] {
-  const waitMs = 10 * SUSPECT_MS;
-  const isBusy = (host: string, url: string) => host !== 'h0.test' && url.endsWith('/p1');
+/**
+ * A host fails, is tested with a page that it served before, and names a wait. Its owner dies during
+ * that wait, which no change of a URL carries to the copies.
+ */
+function ownerDiesAfterTest(): string[] {
+  const waitMs = 60_000;
+  const [front, tested] = ['http://h0.test/p0', 'http://h1.test/p0'];
+  const failing = Array.from({ length: 40 }, (_, i) => `http://h1.test/p${i + 1}`);
+  const web = new Map<string, string[]>([
+    [front, [tested]],
+    [tested, failing],
+  ]);
+  for (const url of failing) web.set(url, []);
+  const named = { status: 503, retryAfterMs: waitMs } as const;
   const c = new Cluster({
-    ...{ ids: THREE, web: chainWeb(12, 6), seeds },
-    busy: ({ host, url }) => (isBusy(host, url) ? { status: 503, retryAfterMs: waitMs } : null),
+    ...{ ids: THREE, web, seeds: [front], requestMs: () => 2000 },
+    busy: ({ url, isTest }) => {
+      if (isTest) return named;
+      return failing.includes(url) ? { status: 502, retryAfterMs: null } : null;
+    },
   });
   c.startAll();
-  const said = () => c.log.find(({ host, url, whole }) => whole && isBusy(host, url));
-  c.runUntil('a host is busy', () => said() !== undefined);
-  const { host, by, end } = said()!;
+  const tests = () => c.log.filter(({ url, whole }) => whole && url === tested);
+  c.runUntil('the host is tested', () => tests().length > 1, 20 * 60_000);
+  const { host, by, end } = tests()[1]!;
   c.run(2 * HEARTBEAT_MS);
   c.kill(by);
   c.run(waitMs - 3 * HEARTBEAT_MS);
@@ -400,7 +413,7 @@ export const SCHEDULES: Partial<Readonly<Record<Rule, () => string[]>>> = {
   'round-told': lateForTheRound,
   'round-once': toldManyTimes,
   'round-awaited': deafToTheRound,
-  'waits-copied': ownerOfBusyHostsDies,
+  'waits-copied': ownerDiesAfterTest,
   'visits-dropped': backWithinTheDelay,
   'echo-each-time': tellsInTurn,
   'robots-asked-again': robotsAskLost,

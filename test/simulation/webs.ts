@@ -14,7 +14,7 @@ export type Web = ReadonlyMap<string, readonly string[]>;
 
 /** The answer of a busy server, with the wait that it names. */
 export interface Busy {
-  readonly status: 429 | 503;
+  readonly status: 429 | 502 | 503;
   readonly retryAfterMs: number | null;
 }
 
