@@ -4,7 +4,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
-import { markSuspect } from '../../storage/file/database.ts';
+import { markRepair } from '../../storage/file/database.ts';
 import { type ExitCode, Refusal } from '../common/exit-code.ts';
 import {
   allKnown,
@@ -126,7 +126,7 @@ async function pastEnd(
   asked: boolean,
 ): Promise<Extract<Repair, { ok: false }> | Past> {
   const directory = path.join(config.agent.dataDir, id);
-  if (asked) markSuspect(directory);
+  if (asked) markRepair(directory);
   const completion = checkedCompletion(config, [id]);
   const ids = config.cluster.agents.map((agent) => agent.id);
   const repair = repairOf(config, completion, { ids, local: ids, asked });

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
 import { claimsOf } from '../../composition/config-parts.ts';
 import { wallMs } from '../../runtime/clock.ts';
-import { markSuspect } from '../../storage/file/database.ts';
+import { markRepair } from '../../storage/file/database.ts';
 import { foreignState } from '../../storage/file/examination.ts';
 import { localAgents, selectAgents } from '../agent/local-agents.ts';
 import { repairOf } from '../agent/repair.ts';
@@ -171,7 +171,7 @@ export function prepareLaunch(
     for (const line of fresh?.lines ?? []) tell(line);
     fresh?.run();
     // At its next start each agent checks its whole state file, whatever its size.
-    if (repair) for (const directory of directoriesOf(config, start)) markSuspect(directory);
+    if (repair) for (const directory of directoriesOf(config, start)) markRepair(directory);
     if (start.round !== null) writeRefreshing(config, start.round, wallMs());
     else if (!start.completedBy && readCompletion(config).kind !== 'none') removeCompletion(config);
   } catch (error) {

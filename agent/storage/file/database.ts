@@ -3,11 +3,20 @@
 // and left unchanged. A damaged file is moved to quarantine if other agents have copies of its
 // contents, else refused.
 
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Connection } from '../encoding/connection.ts';
 import { leaveNetworks } from '../rows/network-urls.ts';
+import { distrustLinks } from '../rows/refresh-table.ts';
 import { MIGRATIONS, ROWS_MOVE_AT } from '../schema/migrations.ts';
 import { moveRows } from '../schema/move-rows.ts';
 import { type Claims, examine, sizeOf, versionOf } from './examination.ts';
@@ -69,11 +78,25 @@ export interface OpenOptions extends Claims {
 export const WHOLE_BYTES_MAX = 128 * 1024 * 1024;
 /** Marks a file that was found damaged at work: the next start examines all of it at any size. */
 const SUSPECT = 'state.suspect';
+/** Content of the mark if `--repair` was given. */
+const REPAIR = 'repair';
 
 /** Makes the next start examine the whole file. Never throws, because the disk may be broken. */
 export function markSuspect(directory: string): void {
+  mark(directory, '');
+}
+
+/**
+ * As `markSuspect`, for `--repair`. Only a complete check shows what is lost, so the crawl may go
+ * on without URLs that pages of this file link to: the next round reads all pages anew.
+ */
+export function markRepair(directory: string): void {
+  mark(directory, REPAIR);
+}
+
+function mark(directory: string, why: string): void {
   try {
-    writeFileSync(join(directory, SUSPECT), '');
+    writeFileSync(join(directory, SUSPECT), why);
   } catch {
     // The background check will find the damage again.
   }
@@ -123,6 +146,7 @@ function openLocked(
     configure(db);
     prepare(db, options);
     if (aside) noteQuarantine(db, aside);
+    if (isRepair(suspect)) distrustLinks(db);
     rmSync(suspect, { force: true });
   } catch (error) {
     db.close();
@@ -135,6 +159,10 @@ function openLocked(
     examined,
     notice: aside ? asideNotice(path, aside) : lost ? goneNotice(path) : null,
   };
+}
+
+function isRepair(suspect: string): boolean {
+  return existsSync(suspect) && readFileSync(suspect, 'utf8') === REPAIR;
 }
 
 function refusalOf(why: string, path: string, { directory }: OpenOptions): OpenFailure {

@@ -3,7 +3,7 @@
 // record of a page is kept until the page ends again: it holds the validators for conditional
 // requests, and the view `pages` shows it in the meantime, also if the URL is skipped. If the rules
 // for links have changed, pages are requested without conditions: an unchanged page may have links
-// that the former rules left out.
+// that the former rules left out. So they are after a repair, which may go on without lost URLs.
 
 import type { Host, PageRow, PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
@@ -19,8 +19,13 @@ import type { NetworkUrls } from './network-urls.ts';
 const QUEUED = 0;
 const SKIPPED = 3;
 
-/** Stored in place of the rules for links if they changed during a round. */
+/** Stored in place of the rules for links if they changed during a round, or links may be lost. */
 const SEVERAL = 'several';
+
+/** Makes the next round request all pages without conditions: the URLs they link to may be lost. */
+export function distrustLinks(db: Connection): void {
+  statements(db).saveMeta.run('link_rules', SEVERAL);
+}
 
 interface KnownRow {
   readonly id: number;
