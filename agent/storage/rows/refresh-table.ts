@@ -167,7 +167,16 @@ export class RefreshTable {
 
   /** The previous record of the URL with its round and attempts, as it is sent to copies. */
   told({ id, state }: Pick<KnownRow, 'id' | 'state'>): PreviousPage | undefined {
-    return hasPrevious(state) ? this.#previous.told(id) : undefined;
+    const former = hasPrevious(state) ? this.#previous.told(id) : undefined;
+    return former && this.sent(former, former.round ?? 0);
+  }
+
+  /**
+   * The record of a page of that round, as it is sent to copies. The receiver may have a new state
+   * file, and then it cannot know that the page was read under other rules for links.
+   */
+  sent<T extends PageRow>(page: T, round: number): T | Omit<T, 'etag' | 'lastModified'> {
+    return this.#isRuled(round) ? page : withoutValidators(page);
   }
 
   /** The previous record of a queued page; without validators if it must be fetched whole. */
@@ -175,8 +184,12 @@ export class RefreshTable {
     const told = this.#previous.told(id);
     if (!told) return undefined;
     const { round = 0, attempts, ...page } = told;
-    const isRuled = this.#rules !== SEVERAL && round >= this.#ruledFrom;
-    return isRuled ? page : withoutValidators(page);
+    return this.sent(page, round);
+  }
+
+  /** Whether all records of that round were made under the present rules for links. */
+  #isRuled(round: number): boolean {
+    return this.#rules !== SEVERAL && round >= this.#ruledFrom;
   }
 
   /** Deletes the previous record: the page has ended again. */
@@ -186,7 +199,7 @@ export class RefreshTable {
 }
 
 /** The record without the validators of a conditional request. */
-function withoutValidators({ etag, lastModified, ...rest }: PreviousPage): PreviousPage {
+function withoutValidators<T extends PageRow>({ etag, lastModified, ...rest }: T) {
   return rest;
 }
 

@@ -218,7 +218,7 @@ export class RowTable {
       ...{ kind: 'done', n, key, state, attempts },
       ...(round > 0 && { round }),
       ...(reason !== null && { reason }),
-      ...(page && { page }),
+      ...(page && { page: this.refresh.sent(page, round) }),
     };
   }
 
