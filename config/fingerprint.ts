@@ -101,9 +101,13 @@ export function crawlKey(config: Config): string {
   return sha256Hex(canonicalJson(what)).slice(0, 32);
 }
 
-/** @returns a hash of the settings that decide which links of a page are followed */
+/** @returns a hash of the settings that decide which links of a page are followed or stored */
 export function linkRulesHash(config: Config): string {
-  const rules = { scope: scopeOf(config), links: config.links, urls: urlsOf(config) };
+  const rules = {
+    ...{ scope: scopeOf(config), links: config.links, urls: urlsOf(config) },
+    // Absent by default, so that state files of earlier builds have the same hash.
+    ...(config.archive.links && { stored: true }),
+  };
   return sha256Hex(canonicalJson(rules)).slice(0, 32);
 }
 

@@ -5,6 +5,7 @@ import {
   fingerprintHash,
   fingerprintOf,
   firstDifference,
+  linkRulesHash,
 } from '../../../config/fingerprint.ts';
 import { good, plain } from './written-config.ts';
 
@@ -157,4 +158,12 @@ test('crawl key: changes with seeds, limits and scope only', () => {
     key('seeds: [http://a/, http://b/]'),
     key('seeds: [http://b/, http://a/, http://a/]'),
   );
+});
+
+test('link rules: change with what is followed, and when links begin to be stored', () => {
+  const rules = (text: string) => linkRulesHash(good(text));
+  const same = `${plain}archive: { links: false, gzipLevel: 1 }\nlimits: { pages: 5 }\n`;
+  assert.equal(rules(plain), rules(same));
+  assert.notEqual(rules(plain), rules(`${plain}links: { embeds: true }\n`));
+  assert.notEqual(rules(plain), rules(`${plain}archive: { links: true }\n`));
 });
