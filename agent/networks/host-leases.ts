@@ -72,6 +72,8 @@ const RELEASES_MAX = 10_000;
 const ASK_MIN_MS = 250;
 /** At least so often in `leaseMs`: a place in the line lasts half of it. */
 const ASKS_PER_LEASE_MIN = 8;
+/** So often if one command can name all hosts: they may be the only work that is left. */
+const ASKS_PER_LEASE_FEW = 32;
 
 /**
  * With `proceed`, hosts whose home's Redis has not answered for so many leases need none. After one
@@ -304,7 +306,9 @@ export class HostLeases {
       lease.held = null;
       lease.holder = holder ?? null;
       this.#askAt(home, lease, multipleAfter(now.mono, lease.pauseMs));
-      lease.pauseMs = Math.min(leaseMs / ASKS_PER_LEASE_MIN, lease.pauseMs * 2);
+      const commands = Math.ceil(home.leases.size / HOSTS_MAX);
+      const growsToMs = Math.max(ASK_MIN_MS, (commands * leaseMs) / ASKS_PER_LEASE_FEW);
+      lease.pauseMs = Math.min(leaseMs / ASKS_PER_LEASE_MIN, growsToMs, lease.pauseMs * 2);
       return;
     }
     const isFirst = this.#leftMs(lease, now) <= 0;

@@ -64,8 +64,12 @@ const LINGER_MAX_MS = 4000;
 const POLL_MIN_MS = 40;
 const POLL_MAX_MS = 640;
 const VERDICTS_MAX = 16;
-/** How often in `leaseMs` questions are repeated at first; later less often. */
-const REPEATS_PER_LEASE = 16;
+/**
+ * How often in `leaseMs` questions are repeated at first; later less often. Several frames are
+ * repeated less often than one, but at least so often.
+ */
+const REPEATS_PER_LEASE = 64;
+const REPEATS_PER_LEASE_MIN = 16;
 /** URLs of a frame that doubts their claims. */
 const DOUBTS_MAX = 100;
 
@@ -86,10 +90,13 @@ export class Submitter {
   readonly #arrived: VerdictFrame[] = [];
   #settling: Settling | null = null;
   #pollMs = POLL_MIN_MS;
+  /** The last URL of the last question of this round; null: the next question begins a round. */
   #repeatAfter: string | null = null;
   #repeatAtMs = -Infinity;
-  #repeatPauseMs: number;
-  #repeatChanged = false;
+  /** The pause before this round; 0: something has changed since. */
+  #repeatPauseMs = 0;
+  /** Of this round. */
+  #repeatFrames = 0;
   /** The last repeated question found URLs that are now this network's. */
   #repeatFoundNew = false;
   readonly #counts = { frames: 0, verdicts: 0, partial: 0, elsewhere: 0, latencyMs: 0 };
@@ -97,7 +104,6 @@ export class Submitter {
   constructor(parts: SubmitterParts) {
     this.#p = parts;
     this.#own = parts.pools.get(parts.settings.network)!;
-    this.#repeatPauseMs = parts.settings.leaseMs / REPEATS_PER_LEASE;
     const { wake, onError } = parts;
     this.#loop = new Loop({ run: (now) => this.#exchange(now), wake, onError });
   }
@@ -118,7 +124,10 @@ export class Submitter {
     if (this.#p.settings.onTimeout === 'proceed') this.#proceed(now);
     this.#readStore(now);
     this.#makeFrames(now);
-    if (this.#mayRepeat(now)) this.#repeat(now);
+    if (this.#mayRepeat(now)) {
+      this.#repeat(now);
+      if (this.#repeatAfter !== null) this.#p.wake();
+    }
     if (this.#frames.size > 0 || this.#loop.troubleMs(now) > 0) this.#loop.pump(now);
   }
 
@@ -204,34 +213,54 @@ export class Submitter {
   }
 
   /**
-   * An agent without other work asks again for URLs that others had claimed. If some are now this
-   * network's, it asks for the next at once: otherwise it would visit the hosts of a network that
-   * has ended one after another.
+   * An agent without other work asks again for URLs that others had claimed, in rounds of one or
+   * more frames. If some are now this network's, it asks for the next at once: otherwise it would
+   * visit the hosts of a network that has ended one after another.
    */
   #mayRepeat(now: Instant): boolean {
     if (this.#repeatFoundNew) {
       return this.#settling === null && !this.#frames.values().some((each) => each.isRepeated);
     }
-    return this.isQuiet && now.mono >= this.#repeatAtMs && this.#p.store.isIdle();
+    const isDue =
+      this.#repeatAfter === null
+        ? this.isQuiet && now.mono >= this.#repeatAtMs
+        : this.#queue.size === 0 && this.#frames.size < FRAMES_MAX && !this.#storeHasMore;
+    return isDue && this.#p.store.isIdle();
   }
 
   #repeat(now: Instant): void {
     const { batch, leaseMs } = this.#p.settings;
     this.#repeatFoundNew = false;
+    if (this.#repeatAfter === null) this.#repeatFrames = 0;
     const isDoubted = this.#repeatPauseMs >= leaseMs;
     const max = isDoubted ? Math.min(DOUBTS_MAX, batch) : batch;
     const again = this.#p.store.elsewhere(this.#repeatAfter, max);
     if (again.length > 0) {
       const part = again.map((identity) => [digestOf(identity, this.#p.sha256), identity] as const);
       this.#make(part, now, isDoubted ? 'doubted' : 'repeated');
+      this.#repeatFrames++;
     }
     this.#repeatAfter = again.length < max ? null : again.at(-1)!;
     if (this.#repeatAfter !== null) return;
     // The round has ended. While nothing changes the pauses grow.
-    const first = leaseMs / REPEATS_PER_LEASE;
-    this.#repeatPauseMs = this.#repeatChanged ? first : Math.min(leaseMs, this.#repeatPauseMs * 2);
-    this.#repeatChanged = false;
+    this.#repeatPauseMs = Math.max(
+      this.#repeatPauseMinMs(),
+      Math.min(leaseMs, this.#repeatPauseMs * 2),
+    );
     this.#repeatAtMs = now.mono + this.#repeatPauseMs;
+  }
+
+  #repeatPauseMinMs(): number {
+    const repeats = REPEATS_PER_LEASE / Math.max(1, this.#repeatFrames);
+    return this.#p.settings.leaseMs / Math.max(REPEATS_PER_LEASE_MIN, repeats);
+  }
+
+  /** If something has changed, the next round may find more. */
+  #onRepeated({ owners, finals }: VerdictFrame, now: Instant): void {
+    this.#repeatFoundNew = owners.includes('');
+    if (!this.#repeatFoundNew && !finals.includes('1')) return;
+    this.#repeatPauseMs = 0;
+    this.#repeatAtMs = Math.min(this.#repeatAtMs, now.mono + this.#repeatPauseMinMs());
   }
 
   #make(
@@ -303,6 +332,7 @@ export class Submitter {
     const { verdict } = settling;
     if (!this.#fits(verdict)) return true;
     const { identities, isRepeated, madeAtMs } = this.#frames.get(verdict.number)!;
+    if (isRepeated) this.#onRepeated(verdict, now);
     for (; settling.decided < identities.length; settling.decided++) {
       if (this.#p.slice?.mayGoOn() === false) return false;
       this.#decide(identities[settling.decided]!, settling, isRepeated);
@@ -318,13 +348,12 @@ export class Submitter {
     const { verdict, decided: i, givenUp } = settling;
     const network = verdict.owners[i]!;
     if (network === '') {
-      const isWanted = this.#decideNew(identity, verdict.isPartial, isRepeated);
+      const isWanted = this.#decideNew(identity, verdict.isPartial);
       if (!isWanted) givenUp.push(identity);
       return;
     }
     const isFinal = verdict.finals[i] === '1';
     if (!isRepeated) this.#counts.elsewhere++;
-    else if (isFinal) this.#repeatChanged = true;
     this.#p.store.decide(identity, { kind: 'elsewhere', network, isFinal });
   }
 
@@ -336,9 +365,8 @@ export class Submitter {
   }
 
   /** False: the URL is not wanted any more. */
-  #decideNew(identity: string, isPartial: boolean, isRepeated: boolean): boolean {
+  #decideNew(identity: string, isPartial: boolean): boolean {
     if (isPartial) this.#counts.partial++;
-    if (isRepeated) this.#repeatChanged = this.#repeatFoundNew = true;
     return this.#p.store.decide(identity, { kind: 'new', isPartial });
   }
 
@@ -373,7 +401,7 @@ export class Submitter {
 
   #decideAlone(identities: readonly string[]): void {
     for (const identity of identities) {
-      if (!this.#decideNew(identity, true, false)) this.#p.release(identity);
+      if (!this.#decideNew(identity, true)) this.#p.release(identity);
     }
     this.#p.claimsMissing();
   }

@@ -17,7 +17,7 @@ interface RestParts extends NetworkParts {
 
 /** While the cluster is complete, the marks are read this often, and less often if nothing changes. */
 const POLL_MIN_MS = 500;
-const POLL_MAX_MS = 2000;
+const POLL_MAX_MS = 1000;
 /** Otherwise the own mark is read so often in `leaseMs`. */
 const CHECKS_PER_LEASE = 6;
 

@@ -10,7 +10,7 @@ const LEASE_MS = 3000;
 const AWAY_MS = 2 * LEASE_MS;
 const at = (ms: number) => ({ mono: ms, wall: ms });
 
-function subject(onTimeout: 'proceed' | 'wait' = 'wait') {
+function subject(leaseMs = LEASE_MS, onTimeout: 'proceed' | 'wait' = 'wait') {
   const log = {
     asks: [] as { hosts: readonly HostAsk[]; grant: string }[],
     releases: [] as HostRelease[],
@@ -35,7 +35,7 @@ function subject(onTimeout: 'proceed' | 'wait' = 'wait') {
   const leases = new HostLeases({
     settings: {
       ...{ network: 'a', networks: ['a'], seeds: 1, onTimeout, timeoutMs: 500, batch: 10 },
-      leaseMs: LEASE_MS,
+      leaseMs,
     },
     ...{ agent: 'a-1', token: 'a-1.1', pools: new Map([['a', pools]]) },
     sha256: (text) => createHash('sha256').update(text).digest('base64url'),
@@ -108,7 +108,7 @@ describe('host leases', () => {
 
   for (const onTimeout of ['proceed', 'wait'] as const) {
     it(`without its home's Redis, a host is visited after two leases or waits: ${onTimeout}`, async () => {
-      const { leases, log, turn } = subject(onTimeout);
+      const { leases, log, turn } = subject(LEASE_MS, onTimeout);
       log.answer = new Error('WRONGPASS');
       leases.enter('h', 100, at(0));
       await turn(0);
@@ -216,6 +216,20 @@ describe('host leases', () => {
       log.asks.map(({ hosts }) => hosts.length),
       [3],
     );
+  });
+
+  it('the fewer hosts an agent has, the more often it asks for those that other networks have', async () => {
+    const asks = async (hosts: number) => {
+      const { leases, log, turn } = subject(60_000);
+      log.answer = null;
+      for (let k = 0; k < hosts; k++) leases.enter(`h${k}`, 100, at(0));
+      for (let ms = 0; ms < 60_000; ms = Math.max(ms + 1, leases.nextAtMs(at(ms)))) await turn(ms);
+      return log.asks.filter(({ hosts }) => hosts.some(({ host }) => host === 'h0')).length;
+    };
+    const [few, many, most] = [await asks(3), await asks(1100), await asks(2100)];
+    assert.ok(few >= 32 && few <= 36, `${few}`);
+    assert.ok(many > most && many < few / 2, `${many}`);
+    assert.ok(most >= 8 && most <= 13, `${most}`);
   });
 
   it('tells since when a host waits for its lease, and which network has it', async () => {

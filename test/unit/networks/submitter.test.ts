@@ -74,7 +74,9 @@ function subject(
   };
   const answer = (number: string, ...owners: string[]) =>
     log.verdicts.push({ number, owners, finals: owners.map(() => '1').join(''), isPartial: false });
-  return { submitter, log, turn, answer };
+  const claimed = (number: string, owner: string) =>
+    log.verdicts.push({ number, owners: [owner], finals: '0', isPartial: false });
+  return { submitter, log, turn, answer, claimed };
 }
 
 /** The verdict of two URLs has arrived, and a turn has time for one of them. */
@@ -225,6 +227,37 @@ describe('submitter', () => {
     );
     // None was new: it goes on when it has no work.
     assert.equal(log.frames.length, 2);
+  });
+
+  it('an agent without work asks again in several frames at a time, for each URL once a round', async () => {
+    const { log, turn, answer } = subject();
+    log.elsewhere = Array.from({ length: 11 }, (_, k) => `url ${k}`);
+    for (let ms = 0; ms < 10; ms++) await turn(ms);
+    assert.equal(log.frames.length, 4);
+    for (const k of [1, 2, 3]) answer(`a/a-1.1/${k}`, 'b', 'b');
+    for (let ms = 100; ms < 110; ms++) await turn(ms);
+    assert.deepEqual(
+      log.frames.map(({ digests }) => digests.length),
+      [2, 2, 2, 2, 2, 1],
+    );
+    assert.equal(new Set(log.frames.flatMap(({ digests }) => digests)).size, 11);
+  });
+
+  it('while nothing changes, the pauses between rounds grow up to leaseMs; then they are short again', async () => {
+    const { log, turn, answer, claimed } = subject();
+    log.elsewhere = ['x'];
+    const asked: number[] = [];
+    for (let ms = 0; ms < 7500; ms++) {
+      await turn(ms);
+      if (log.frames.length === asked.length) continue;
+      asked.push(ms);
+      const { number } = log.frames.at(-1)!;
+      if (ms < 5000) claimed(number, 'b');
+      else answer(number, 'b');
+    }
+    const pauses = asked.slice(1).map((ms, k) => ms - asked[k]!);
+    assert.deepEqual(pauses.slice(0, 7), [47, 94, 188, 375, 750, 1500, 3000]);
+    assert.ok(pauses.length > 7 && pauses.slice(7).every((ms) => ms < 750), pauses.join());
   });
 
   it('a verdict for other URLs, or with a network that does not exist, is ignored', async () => {
