@@ -41,6 +41,14 @@ interface Lease {
   pauseMs: number;
 }
 
+/** A host without open work. `coolAtMs`: as of its lease. `endsAtMs` (mono): its lease ends anyway. */
+interface Release {
+  readonly host: string;
+  readonly grant: string;
+  readonly coolAtMs: number;
+  readonly endsAtMs: number;
+}
+
 /** The leases at one home network. */
 interface Home {
   readonly network: string;
@@ -55,7 +63,7 @@ interface Home {
   /** Redis has been out of reach for so long that its leases do not count. */
   isAway: boolean;
   /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
-  releases: HostRelease[];
+  releases: Release[];
   releaseAtMs: number;
   /** Releases in an open command. */
   inHand: number;
@@ -143,10 +151,11 @@ export class HostLeases {
     const lease = home?.leases.get(host);
     if (!home || !lease) return;
     this.forget(host);
-    if (this.#leftMs(lease, now) <= 0 || home.releases.length >= RELEASES_MAX) return;
-    const delayMs = Math.max(0, lease.coolAtMs - now.mono);
+    const leftMs = this.#leftMs(lease, now);
+    if (leftMs <= 0 || home.releases.length >= RELEASES_MAX) return;
     if (home.releases.length === 0) home.releaseAtMs = multipleAfter(now.mono, ASK_MIN_MS);
-    home.releases.push({ host, delayMs, grant: lease.held!.grant });
+    const { coolAtMs } = lease;
+    home.releases.push({ host, grant: lease.held!.grant, coolAtMs, endsAtMs: now.mono + leftMs });
   }
 
   /** Another agent of this network has the host now: the lease goes on under its renewals. */
@@ -266,20 +275,25 @@ export class HostLeases {
 
   async #step(home: Home, now: Instant): Promise<number> {
     const { network, leaseMs } = this.#p.settings;
+    home.releases = home.releases.filter(({ endsAtMs }) => endsAtMs > now.mono);
     const releases = home.releases.splice(0, HOSTS_MAX);
     home.inHand = releases.length;
     const asked = this.#takeDue(home, now);
     try {
       const grant = `${this.#p.token}/${++this.#lastGrant}`;
       const hosts = asked.map(({ host, delayMs }) => ({ host, delayMs }));
-      // In one round trip. A release that fails is not repeated: the lease expires.
+      const released = releases.map(({ host, grant, coolAtMs }): HostRelease => {
+        return { host, grant, delayMs: Math.max(0, coolAtMs - now.mono) };
+      });
+      // In one round trip.
       const [grants] = await Promise.all([
         home.pools.acquire(network, hosts, leaseMs, grant),
-        home.pools.releaseHosts(network, releases),
+        home.pools.releaseHosts(network, released),
       ]);
       home.arrived.push({ grants, from: now, grant });
     } catch (error) {
       for (const lease of asked) this.#askAt(home, lease, lease.askAtMs);
+      home.releases.unshift(...releases);
       throw error;
     } finally {
       home.inHand = 0;

@@ -218,13 +218,14 @@ export class Submitter {
    * visit the hosts of a network that has ended one after another.
    */
   #mayRepeat(now: Instant): boolean {
+    if (this.#frames.size >= FRAMES_MAX) return false;
     if (this.#repeatFoundNew) {
       return this.#settling === null && !this.#frames.values().some((each) => each.isRepeated);
     }
     const isDue =
       this.#repeatAfter === null
         ? this.isQuiet && now.mono >= this.#repeatAtMs
-        : this.#queue.size === 0 && this.#frames.size < FRAMES_MAX && !this.#storeHasMore;
+        : this.#queue.size === 0 && !this.#storeHasMore;
     return isDue && this.#p.store.isIdle();
   }
 
@@ -243,10 +244,8 @@ export class Submitter {
     this.#repeatAfter = again.length < max ? null : again.at(-1)!;
     if (this.#repeatAfter !== null) return;
     // The round has ended. While nothing changes the pauses grow.
-    this.#repeatPauseMs = Math.max(
-      this.#repeatPauseMinMs(),
-      Math.min(leaseMs, this.#repeatPauseMs * 2),
-    );
+    const longerMs = this.#repeatFrames === 0 ? 0 : Math.min(leaseMs, this.#repeatPauseMs * 2);
+    this.#repeatPauseMs = Math.max(this.#repeatPauseMinMs(), longerMs);
     this.#repeatAtMs = now.mono + this.#repeatPauseMs;
   }
 
@@ -255,10 +254,12 @@ export class Submitter {
     return this.#p.settings.leaseMs / Math.max(REPEATS_PER_LEASE_MIN, repeats);
   }
 
-  /** If something has changed, the next round may find more. */
-  #onRepeated({ owners, finals }: VerdictFrame, now: Instant): void {
-    this.#repeatFoundNew = owners.includes('');
-    if (!this.#repeatFoundNew && !finals.includes('1')) return;
+  /** The next round comes sooner if this one has changed something, or there is more to ask. */
+  #onVerdict({ owners, finals }: VerdictFrame, isRepeated: boolean, now: Instant): void {
+    const hasNew = owners.includes('');
+    if (isRepeated && hasNew) this.#repeatFoundNew = true;
+    const isClaimed = owners.some((owner, i) => owner !== '' && finals[i] !== '1');
+    if (isRepeated ? !hasNew && !finals.includes('1') : !isClaimed) return;
     this.#repeatPauseMs = 0;
     this.#repeatAtMs = Math.min(this.#repeatAtMs, now.mono + this.#repeatPauseMinMs());
   }
@@ -332,7 +333,7 @@ export class Submitter {
     const { verdict } = settling;
     if (!this.#fits(verdict)) return true;
     const { identities, isRepeated, madeAtMs } = this.#frames.get(verdict.number)!;
-    if (isRepeated) this.#onRepeated(verdict, now);
+    this.#onVerdict(verdict, isRepeated, now);
     for (; settling.decided < identities.length; settling.decided++) {
       if (this.#p.slice?.mayGoOn() === false) return false;
       this.#decide(identities[settling.decided]!, settling, isRepeated);

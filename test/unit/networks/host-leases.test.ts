@@ -16,6 +16,7 @@ function subject(leaseMs = LEASE_MS, onTimeout: 'proceed' | 'wait' = 'wait') {
     releases: [] as HostRelease[],
     woken: [] as string[],
     errors: 0,
+    isDown: false,
     /** What Redis answers; an Error: it fails. */
     answer: 0 as number | null | Error,
   };
@@ -29,6 +30,7 @@ function subject(leaseMs = LEASE_MS, onTimeout: 'proceed' | 'wait' = 'wait') {
       });
     },
     releaseHosts: async (_: string, hosts: readonly HostRelease[]) => {
+      if (log.isDown) throw new Error('refused');
       log.releases.push(...hosts);
     },
   } as unknown as Pools;
@@ -178,11 +180,31 @@ describe('host leases', () => {
     const { leases, log, turn } = subject();
     leases.enter('h', 100, at(0));
     await turn(0);
-    leases.ended('h', 10, 100);
+    leases.ended('h', 10, 400);
     leases.leave('h', at(40));
     assert.equal(leases.mayGoOn('h', at(41)), false);
-    await turn(leases.nextAtMs(at(41)));
-    assert.deepEqual(log.releases, [{ host: 'h', delayMs: 70, grant: log.asks[0]!.grant }]);
+    const sentAtMs = leases.nextAtMs(at(41));
+    await turn(sentAtMs);
+    const delayMs = 410 - sentAtMs;
+    assert.deepEqual(log.releases, [{ host: 'h', delayMs, grant: log.asks[0]!.grant }]);
+  });
+
+  it('a release that failed is repeated until its lease ends', async () => {
+    for (const [upAtMs, expected] of [
+      [1200, 1],
+      [LEASE_MS + 1000, 0],
+    ] as const) {
+      const { leases, log, turn } = subject();
+      leases.enter('h', 100, at(0));
+      await turn(0);
+      leases.leave('h', at(40));
+      log.isDown = true;
+      for (let ms = 50; ms < upAtMs; ms += 50) await turn(ms);
+      assert.deepEqual([log.releases.length, log.errors > 0], [0, true]);
+      log.isDown = false;
+      for (let ms = upAtMs; ms < upAtMs + 6000; ms += 50) await turn(ms);
+      assert.deepEqual([log.releases.length, leases.isQuiet], [expected, true]);
+    }
   });
 
   it('hosts that are left one after the other, and one that is asked for, share a round trip', async () => {

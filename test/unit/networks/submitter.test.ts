@@ -21,6 +21,7 @@ function subject(
     elsewhere: [] as string[],
     isDown: false,
     isBusy: false,
+    isIdle: false,
     wants: true,
     queued: 0,
     sends: 0,
@@ -60,7 +61,7 @@ function subject(
         log.stored = log.stored.filter((each) => each !== identity);
         return log.wants;
       },
-      isIdle: () => log.elsewhere.length > 0 && !log.isBusy,
+      isIdle: () => log.isIdle || (log.elsewhere.length > 0 && !log.isBusy),
       queued: () => log.queued,
     },
     release: (identity) => log.released.push(identity),
@@ -211,21 +212,36 @@ describe('submitter', () => {
 
   it('an agent whose repeated question found new URLs asks for the next although it has work', async () => {
     const { submitter, log, turn, answer } = subject();
-    log.elsewhere = ['s', 't', 'u', 'v', 'w', 'x'];
+    log.elsewhere = ['s', 't', 'u', 'v', 'w', 'x', 'y', 'z'];
     await turn(0);
+    assert.equal(log.frames.length, 2);
     log.isBusy = true;
     // New URLs of its own wait for others, to share a frame.
     log.queued = 2;
-    submitter.offer(['y'], at(1));
+    submitter.offer(['a'], at(1));
     answer('a/a-1.1/1', 'b', '');
-    for (const ms of [100, 200, 300]) await turn(ms);
     answer('a/a-1.1/2', 'b', 'b');
+    for (const ms of [100, 200, 300]) await turn(ms);
+    assert.equal(log.frames.length, 3);
+    answer('a/a-1.1/3', 'b', 'b');
     for (const ms of [400, 500, 600]) await turn(ms);
     assert.deepEqual(
       log.decided.map(([url]) => url),
-      ['s', 't', 'u', 'v'],
+      ['s', 't', 'u', 'v', 'w', 'x'],
     );
     // None was new: it goes on when it has no work.
+    assert.equal(log.frames.length, 3);
+  });
+
+  it('a URL that another network has claimed is asked for again soon, after a long time without any', async () => {
+    const { submitter, log, turn, claimed } = subject();
+    log.isIdle = true;
+    for (let ms = 0; ms < 20_000; ms += 50) await turn(ms);
+    submitter.offer(['x'], at(20_000));
+    for (const ms of [20_100, 20_200]) await turn(ms);
+    claimed(log.frames.at(-1)!.number, 'b');
+    log.elsewhere = ['x'];
+    for (let ms = 20_300; ms < 20_500; ms += 50) await turn(ms);
     assert.equal(log.frames.length, 2);
   });
 
