@@ -57,6 +57,7 @@ const RULES: readonly Rule[] = [
   { reads: ['cluster.agents', 'cluster.contacts'], check: numberedAgents },
   { reads: ['cluster.quorum'], check: needsAllAgents },
   { reads: ['cluster.failureDetector'], check: heartbeats },
+  { reads: ['cluster.failureDetector', 'politeness.ipDelayMs'], check: addressHeartbeats },
   { reads: ['cluster.agents', 'cluster.backups'], check: tooManyBackups },
   { reads: ['cluster.agents', 'cluster.quorum'], check: smallMajority },
   { reads: ['http.userAgent'], check: contact },
@@ -249,6 +250,18 @@ function heartbeats({ parsed }: Subject): Finding[] {
     'heartbeatMs × 3 must not exceed suspectAfterMs, or an agent counts as dead after two lost ' +
     `heartbeats; they are ${heartbeatMs} and ${suspectAfterMs}`;
   const remedy = `raise suspectAfterMs to ${heartbeatMs * 3}, or lower heartbeatMs`;
+  return [error(['cluster', 'failureDetector', 'suspectAfterMs'], message, remedy)];
+}
+
+function addressHeartbeats(subject: Subject): Finding[] {
+  const { heartbeatMs, suspectAfterMs } = subject.parsed.cluster.failureDetector;
+  const isShort = heartbeatMs * 5 > suspectAfterMs;
+  if (subject.parsed.politeness.ipDelayMs === 0 || !isShort || heartbeats(subject).length > 0)
+    return [];
+  const message =
+    'heartbeatMs × 5 must not exceed suspectAfterMs if politeness.ipDelayMs is set, or long ' +
+    `requests lose their address; they are ${heartbeatMs} and ${suspectAfterMs}`;
+  const remedy = `raise suspectAfterMs to ${heartbeatMs * 5}, or lower heartbeatMs`;
   return [error(['cluster', 'failureDetector', 'suspectAfterMs'], message, remedy)];
 }
 

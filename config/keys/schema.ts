@@ -131,7 +131,7 @@ const politeness = z
       .meta({
         description:
           'The same for each IP address, across hosts and agents; 0: off. Costs two or three ' +
-          'messages per request. Not applied behind a proxy.',
+          'messages per request, and heartbeatMs may be at most suspectAfterMs / 5. Not applied behind a proxy.',
         example: '500ms',
       }),
     crawlDelayMaxMs: duration(0).prefault(30_000).meta({

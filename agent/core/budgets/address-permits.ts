@@ -83,6 +83,8 @@ interface Silence {
   readonly at: number;
 }
 
+/** At least so many renewals are asked for within a grant: some may be lost. */
+const RENEWALS = 3;
 /** Asks remembered for each permit. A full grant lasts four; more allow for a slow network. */
 const ASKS_MAX = 16;
 /** More than the addresses for which an agent asks within `suspectAfterMs`. */
@@ -251,8 +253,10 @@ export class AddressPermits {
   pump(now: Instant): void {
     const resendMs = resendAfterMs(this.#p.settings);
     for (const permit of this.#permits.values()) {
+      // A grant is short if the owner's lease was old.
+      const afterMs = Math.min(resendMs, (permit.granted?.forMs ?? Infinity) / RENEWALS);
       const same = isSame(this.#ownerOf(permit), permit.owner);
-      if (same ? now.mono - permit.askedAt >= resendMs : permit.request === null)
+      if (same ? now.mono - permit.askedAt >= afterMs : permit.request === null)
         this.#ask(permit, now);
     }
   }

@@ -70,6 +70,16 @@ test('rules: three heartbeats must fit into suspectAfterMs', () => {
   assert.match(problem.remedy, /3000/);
 });
 
+test('rules: with ipDelayMs five heartbeats must fit into suspectAfterMs', () => {
+  const text = (heartbeatMs: number, ipDelayMs: number) =>
+    `${plain}politeness: { ipDelayMs: ${ipDelayMs} }\ncluster:\n` +
+    `  failureDetector: { heartbeatMs: ${heartbeatMs}, suspectAfterMs: 5000 }\n`;
+  good(text(1001, 0));
+  good(text(1000, 500));
+  assert.match(onlyProblem(text(1001, 500)).remedy, /5005/);
+  assert.match(onlyProblem(text(1700, 500)).remedy, /5100/);
+});
+
 test('rules: a rule reports nothing if one of its own keys is invalid', () => {
   // The default of 10 s would break the rule, but it only replaces the invalid value.
   const problem = onlyProblem(

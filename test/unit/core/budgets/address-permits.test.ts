@@ -93,6 +93,21 @@ test('address permits: hosts at different addresses do not wait for one another'
   );
 });
 
+test('address permits: a short grant is renewed before it ends', () => {
+  const { permits, asks } = asking();
+  permits.enter('h.test', at(0));
+  permits.onResolved('h.test', to(server), at(0));
+  permits.onGrant('a1', { ...asks[0]!, forMs: 30 }, at(1));
+  permits.enter('h.test', at(2));
+  permits.started('h.test', 1);
+  for (let now = 5; now <= 500; now += 5) {
+    permits.pump(at(now));
+    // The owner answers after one round trip, until its own lease is renewed.
+    permits.onGrant('a1', { ...asks.at(-1)!, forMs: 30 }, at(now + 4));
+    assert.ok(permits.mayGoOn('h.test', at(now + 4)), `after ${now + 4} ms`);
+  }
+});
+
 const other = '192.0.2.8';
 const to = (address: string) => ({ address, dial: address });
 
