@@ -143,11 +143,11 @@ export class PagePipeline {
   async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
     const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
       response;
+    const header = this.#headerDirectives(response);
     if (status === 304 && request.previous && this.#isConditional(request)) {
-      return notModified(request, request.previous, response);
+      return notModified(request, request.previous, response, header);
     }
     const isPage = status >= 200 && status < 300 && response.skipped === null;
-    const header = this.#headerDirectives(response);
     const declared = isDeclared(request);
     const found = isPage
       ? await this.#links.linksOf(request, response, { header, declared, others: this.#open.size })

@@ -6,6 +6,7 @@ import type { PageRequest } from '../core/protocol/effects.ts';
 import type { PageRow } from '../core/protocol/messages.ts';
 import type { ResponseOutcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse } from '../fetch/fetch.ts';
+import type { RobotsDirectives } from '../parse/page/robots-directives.ts';
 import { PACKED_SITEMAP, XML } from './page-links.ts';
 
 /** Limits of the validators kept, in characters: they are stored and sent with each page record. */
@@ -48,22 +49,27 @@ export function validatorsOf({ status, headers }: Pick<FetchResponse, 'status' |
   return { ...(isTag && { etag }), ...(isDate && { lastModified: modified }) };
 }
 
-/** The outcome of a 304: the previous page record with new times. Its links stay valid. */
+/**
+ * The outcome of a 304: the previous page record with new times. Its links stay valid.
+ *
+ * @param header - the directives of its X-Robots-Tag, which are added to those of the record
+ */
 export function notModified(
   request: PageRequest,
   previous: PageRow,
   response: FetchResponse,
+  header: RobotsDirectives,
 ): ResponseOutcome {
   const { retryAfterMs, ip, durationMs, endedAt } = response;
   const { status, contentType, bytes, digest, redirectTo, error: note } = previous;
-  const { canonical, noindex, noarchive, etag, lastModified } = previous;
+  const { canonical, etag, lastModified } = previous;
   return {
     ...{ kind: 'response', request, ip, durationMs, endedAt },
     ...{ status: status ?? response.status, contentType, bytes, digest, redirectTo, note },
     ...{ retryAfterMs, truncated: false, simhash: null, links: [], outOfScope: 0 },
     ...(canonical !== undefined && { canonical }),
-    ...(noindex && { noindex }),
-    ...(noarchive && { noarchive }),
+    ...((previous.noindex || header.noindex) && { noindex: true }),
+    ...((previous.noarchive || header.noarchive) && { noarchive: true }),
     ...(etag !== undefined && { etag }),
     ...(lastModified !== undefined && { lastModified }),
     ...validatorsOf(response),

@@ -267,7 +267,7 @@ export const configSchema = z
       .meta({
         description:
           'Sitemaps, sitemap indexes, feeds or text files with URLs. Sitemaps in robots.txt are ' +
-          'always read.',
+          'always read if they are in scope.',
         example: ['https://example.org/sitemap.xml'],
       }),
     scope,

@@ -3,7 +3,7 @@
 // record of a page is kept until the page ends again: it holds the validators for conditional
 // requests, and the view `pages` shows it in the meantime, also if the URL is skipped. If the rules
 // for links have changed, pages are requested without conditions: an unchanged page may have links
-// that the former rules left out. So they are after a repair, which may go on without lost URLs.
+// that the former rules left out. The same applies after a repair, which may have lost URLs.
 
 import type { Host, PageRow, PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';

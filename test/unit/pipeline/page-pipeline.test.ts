@@ -262,6 +262,17 @@ test('pipeline: text that a robots.txt names as a sitemap later is requested wit
   assert.equal(await asks('application/gzip', SITEMAP, 's.txt.gz'), '"1"');
 });
 
+test('pipeline: the X-Robots-Tag of a 304 is added to the directives of the page', async () => {
+  const none = { bytes: 1, redirectTo: null, fetchedAt: 1, durationMs: 1, error: null };
+  const page = { ...none, status: 200, contentType: 'text/html', digest: 'sha256:1', etag: '"1"' };
+  const previous = { ...page, noindex: true as const };
+  const headers = { 'x-robots-tag': 'noarchive, nofollow' };
+  const outcome = await linksOf('', { status: 304, headers }, 'http://a.test/', 0, { previous });
+  assert.deepEqual([outcome.status, outcome.noindex, outcome.noarchive], [200, true, true]);
+  const plain = await linksOf('', { status: 304 }, 'http://a.test/', 0, { previous: page });
+  assert.deepEqual([plain.noindex, plain.noarchive], [undefined, undefined]);
+});
+
 test('pipeline: the sitemaps that an index names are declared, the URLs of a sitemap are not', async () => {
   const xml = { contentType: 'application/xml' };
   const files = ['1', '2'].map((n) => `<sitemap><loc>http://a.test/${n}</loc></sitemap>`).join('');
