@@ -115,6 +115,7 @@ export async function connectNetworks(
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
       warningOf: (other) => pools.get(other)?.link.warning ?? null,
       isConnected: (other) => pools.get(other)?.link.failure === null,
+      serverRun: () => pools.get(network)!.link.serverRun,
     });
   return { ok: true, networks: { build, close, leave } };
 }

@@ -72,6 +72,13 @@ export class Centre {
     for (const peer of this.#peers.values()) peer.pump(now);
   }
 
+  /** The role, its frames and the pools may have been lost. */
+  serverChanged(): void {
+    this.#drop();
+    this.#filledCheckAtMs = -Infinity;
+    this.#loop.kick();
+  }
+
   /** A frame may have been submitted. */
   kick(): void {
     this.#loop.kick();

@@ -115,6 +115,12 @@ export class Reporter {
     this.#mustFill = true;
   }
 
+  /** The pools are looked at now: they may have been lost. */
+  serverChanged(): void {
+    this.#checkAtMs = -Infinity;
+    this.#loop.kick();
+  }
+
   pump(now: Instant): void {
     const confirmed = this.#confirmed.splice(0);
     if (confirmed.length > 0) this.#p.store.reported(confirmed);

@@ -225,7 +225,7 @@ export class Submitter {
     const isDue =
       this.#repeatAfter === null
         ? this.isQuiet && now.mono >= this.#repeatAtMs
-        : this.#queue.size === 0 && !this.#storeHasMore;
+        : this.#settling === null && this.#queue.size === 0 && !this.#storeHasMore;
     return isDue && this.#p.store.isIdle();
   }
 
@@ -236,8 +236,10 @@ export class Submitter {
     const isDoubted = this.#repeatPauseMs >= leaseMs;
     const max = isDoubted ? Math.min(DOUBTS_MAX, batch) : batch;
     const again = this.#p.store.elsewhere(this.#repeatAfter, max);
-    if (again.length > 0) {
-      const part = again.map((identity) => [digestOf(identity, this.#p.sha256), identity] as const);
+    const part = again
+      .map((identity) => [digestOf(identity, this.#p.sha256), identity] as const)
+      .filter(([digest]) => !this.#held.has(digest));
+    if (part.length > 0) {
       this.#make(part, now, isDoubted ? 'doubted' : 'repeated');
       this.#repeatFrames++;
     }

@@ -27,6 +27,8 @@ export interface NetworkClientParts extends NetworkParts {
   readonly activity: () => void;
   /** The host's lease has been granted. */
   readonly wakeHost: (host: string) => void;
+  /** Names the process of the own Redis; it changes when that has restarted or is another one. */
+  readonly serverRun?: () => string;
 }
 
 export class NetworkClient {
@@ -36,9 +38,13 @@ export class NetworkClient {
   readonly #leases: HostLeases;
   readonly #rest: Rest;
   readonly #gifts: Gifts;
+  readonly #serverRun: () => string;
+  #lastServerRun: string;
   #now: Instant = { mono: 0, wall: 0 };
 
   constructor(parts: NetworkClientParts) {
+    this.#serverRun = parts.serverRun ?? (() => '');
+    this.#lastServerRun = this.#serverRun();
     this.#reporter = new Reporter({
       ...parts,
       standingOf: (identity) =>
@@ -63,6 +69,7 @@ export class NetworkClient {
 
   pump(now: Instant): void {
     this.#now = now;
+    this.#noticeRestart();
     this.#submitter.pump(now);
     this.#reporter.pump(now);
     this.#centre.pump(now);
@@ -70,6 +77,15 @@ export class NetworkClient {
     if (this.#reporter.hasLooked(now)) this.#leases.pump(now);
     this.#rest.pump(now);
     this.#gifts.pump(now);
+  }
+
+  /** Another process of Redis may have lost the pools: until they are filled, verdicts are partial. */
+  #noticeRestart(): void {
+    const run = this.#serverRun();
+    if (run === this.#lastServerRun) return;
+    this.#lastServerRun = run;
+    this.#reporter.serverChanged();
+    this.#centre.serverChanged();
   }
 
   /** URLs that wait for a verdict. */

@@ -106,6 +106,24 @@ it('centre: at its beginning it awaits a network that has answered nothing, long
   assert.equal(verdicts.length, 2);
 });
 
+it('centre: at another server process it takes its role again, and sees who has filled the pools', async () => {
+  let leads = 0;
+  const { centre, own, commands, runUntil } = subject(
+    () => '0',
+    () => ++leads > 0,
+  );
+  let filled = 0;
+  own.setFilled = async () => void filled++;
+  await runUntil(200);
+  own.filledBy = async () => ['a-1', 'a-2'];
+  commands.length = 0;
+  await runUntil(400);
+  assert.deepEqual([leads, filled], [1, 0]);
+  centre.serverChanged();
+  await runUntil(500);
+  assert.deepEqual([leads, filled], [2, 1]);
+});
+
 it('centre: a network that has answered is awaited for timeoutMs', async () => {
   let isFilled = true;
   const { submitted, verdicts, runUntil } = subject(() => (isFilled ? 'f' : null));

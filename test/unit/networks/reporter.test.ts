@@ -36,6 +36,33 @@ function reporterWith(
   });
 }
 
+test('the pools of another server process are filled at once', async () => {
+  let isFilled = true;
+  const held: Digest[] = [];
+  const pools = {
+    filledBy: async () => (isFilled ? null : ['a-1 begun']),
+    addFilled: async () => {},
+    doubted: async () => [],
+    lapses: async () => 0,
+    hold: async (digests: readonly Digest[]) => void held.push(...digests),
+  } as unknown as Pools;
+  const fill = () => ({ finished: [], queued: ['http://h.test/'], next: null });
+  const reporter = reporterWith(pools, 2, () => false, undefined, { fill });
+  const turns = async (ms: number) => {
+    for (let k = 0; k < 10; k++) {
+      reporter.pump(at(ms));
+      await immediately();
+    }
+  };
+  await turns(0);
+  isFilled = false;
+  await turns(1);
+  assert.equal(held.length, 0);
+  reporter.serverChanged();
+  await turns(2);
+  assert.equal(held.length, 1);
+});
+
 test('a report that the store does not have is sent again if Redis does not answer', async () => {
   const released: Digest[] = [];
   let isDown = true;

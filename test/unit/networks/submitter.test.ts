@@ -259,6 +259,16 @@ describe('submitter', () => {
     assert.equal(new Set(log.frames.flatMap(({ digests }) => digests)).size, 11);
   });
 
+  it('a URL whose first question is open is not asked for again', async () => {
+    const { submitter, log, turn } = subject();
+    log.elsewhere = ['a', 'b', 'c', 'd', 'e', 'f'];
+    submitter.pump(at(0));
+    submitter.offer(['c', 'd'], at(0));
+    for (let ms = 0; ms < 5; ms++) await turn(ms);
+    const asked = log.frames.flatMap(({ digests }) => digests);
+    assert.deepEqual([asked.length, new Set(asked).size], [6, 6]);
+  });
+
   it('while nothing changes, the pauses between rounds grow up to leaseMs; then they are short again', async () => {
     const { log, turn, answer, claimed } = subject();
     log.elsewhere = ['x'];
