@@ -109,8 +109,7 @@ export async function connectNetworks(
         if (error instanceof Error && 'network' in error) log.warn(error.message);
         else log.warn({ err: error }, 'sharing the crawl with other networks failed');
       },
-      sha256: (text) => hash('sha256', text, 'base64url'),
-      slice: turnSlice(),
+      ...{ slice: turnSlice(), sha256: (text) => hash('sha256', text, 'base64url') },
       decide: (identity, verdict) => store.decide(identity, verdict),
       hostOf: (identity) => splitIdentity(identity)?.host ?? null,
       warningOf: (other) => pools.get(other)?.link.warning ?? null,
