@@ -102,7 +102,7 @@ const anyConfig = fc.record(
         quorum: fc.constantFrom('none', 'majority'),
         failureDetector: fc.record({
           heartbeatMs: fc.integer({ min: 10, max: 500 }),
-          suspectAfterMs: fc.constantFrom(1500, '2s', '1m'),
+          suspectAfterMs: fc.constantFrom(2500, '3s', '1m'),
         }),
       },
       optional,
