@@ -24,6 +24,8 @@ export interface NetworkParts {
   readonly token: string;
   readonly pools: ReadonlyMap<string, Pools>;
   readonly sha256: Sha256;
+  /** Names the process of the own Redis; it changes when that has restarted or is another one. */
+  readonly serverRun?: () => string;
   /** Whether this turn has time for more. Without it, a turn does all that there is. */
   readonly slice?: { begin(): void; mayGoOn(): boolean };
   /** A call to Redis has ended: `pump` is to be called. */

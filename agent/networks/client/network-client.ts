@@ -27,8 +27,6 @@ export interface NetworkClientParts extends NetworkParts {
   readonly activity: () => void;
   /** The host's lease has been granted. */
   readonly wakeHost: (host: string) => void;
-  /** Names the process of the own Redis; it changes when that has restarted or is another one. */
-  readonly serverRun?: () => string;
 }
 
 export class NetworkClient {

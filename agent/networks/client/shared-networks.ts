@@ -46,8 +46,6 @@ export interface SharedNetworksParts extends NetworkParts {
   /** What has become wrong with the settings of the network's Redis; null: nothing. */
   readonly warningOf: (network: string) => Error | null;
   readonly members: () => { readonly agents: readonly string[]; readonly isPartial: boolean };
-  /** Names the process of the own Redis. */
-  readonly serverRun?: () => string;
 }
 
 /** A lease is kept for so long after the host's last work: more of its URLs may follow. */

@@ -108,7 +108,7 @@ it('centre: at its beginning it awaits a network that has answered nothing, long
 
 it('centre: at another server process it takes its role again, and sees who has filled the pools', async () => {
   let leads = 0;
-  const { centre, own, commands, runUntil } = subject(
+  const { centre, own, runUntil } = subject(
     () => '0',
     () => ++leads > 0,
   );
@@ -116,7 +116,6 @@ it('centre: at another server process it takes its role again, and sees who has 
   own.setFilled = async () => void filled++;
   await runUntil(200);
   own.filledBy = async () => ['a-1', 'a-2'];
-  commands.length = 0;
   await runUntil(400);
   assert.deepEqual([leads, filled], [1, 0]);
   centre.serverChanged();

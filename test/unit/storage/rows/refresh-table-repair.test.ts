@@ -12,7 +12,7 @@ import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 const HOST = 'a.test';
 const PAGE = 'http://a.test/1';
 
-/** Opens the state of one directory, calls `act` in a turn, and closes it. */
+/** The state of one crawled page. `run` opens it, calls `act` in a turn, and closes it. */
 function stateIn(t: TestContext) {
   const directory = mkdtempSync(join(tmpdir(), 'ubiring-state-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
@@ -28,6 +28,10 @@ function stateIn(t: TestContext) {
     opened.unlock();
     return result;
   };
+  run((store) => {
+    store.enqueue(HOST, { url: PAGE, depth: 0 }, null);
+    fetched(store, 'v1');
+  });
   return { directory, run };
 }
 
@@ -51,10 +55,6 @@ function refreshed(store: SqliteStore, round: number, etag: string): string | un
 
 test('refresh: the round after a repair reads pages anew, also after another restart', (t) => {
   const { directory, run } = stateIn(t);
-  run((store) => {
-    store.enqueue(HOST, { url: PAGE, depth: 0 }, null);
-    fetched(store, 'v1');
-  });
   markRepair(directory);
   run(() => {});
   const after = run((store) => refreshed(store, 10, 'v2'));
@@ -65,10 +65,6 @@ test('refresh: the round after a repair reads pages anew, also after another res
 
 test('refresh: a file that was suspected and is sound keeps its conditions', (t) => {
   const { directory, run } = stateIn(t);
-  run((store) => {
-    store.enqueue(HOST, { url: PAGE, depth: 0 }, null);
-    fetched(store, 'v1');
-  });
   markSuspect(directory);
   const after = run((store) => refreshed(store, 10, 'v2'));
   assert.equal(after, 'v1');
