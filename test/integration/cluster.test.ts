@@ -3,12 +3,12 @@
 // kept, even if agents fail. If no agent is killed, every page must be fetched.
 
 import { describe, test } from 'node:test';
-import { start } from './cli-process.ts';
+import { patient, start } from './cli-process.ts';
 import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
 
 describe('clusters', { concurrency: 2 }, () => {
   test('three agents fetch every page once', async (t) => {
-    const crawl = await crawlOf(t, 51, 3);
+    const crawl = await crawlOf(t, 51, 3, [], patient);
     assertCode(await start(['launch', crawl.config]).ended, 0);
     assertWhole(crawl, 0);
   });
