@@ -58,10 +58,52 @@ export class Http2Chosen extends Error {
   override readonly name = 'Http2Chosen';
 }
 
+/** Hosts remembered at most by each {@link RecentHosts}. */
+const HOSTS_MAX = 10_000;
+/** Time in ms for which a host that demanded HTTP/1.1 is not offered HTTP/2. */
+const HTTP1_ONLY_MS = 3_600_000;
+/**
+ * Time in ms for which no connection to a host is used again, after the server had closed one. Some
+ * servers read each request on a used connection and close without a response: such a request is
+ * repeated at once, without the delay of the host, so it must not happen with each page.
+ */
+const SINGLE_USE_MS = 600_000;
+
+/** Hosts that did something a short time ago. Beyond {@link HOSTS_MAX} the oldest is forgotten. */
+export class RecentHosts {
+  readonly #keepMs: number;
+  readonly #now: () => number;
+  /** By authority, when the host is forgotten; oldest first. */
+  readonly #until = new Map<string, number>();
+
+  constructor(keepMs: number, now: () => number) {
+    this.#keepMs = keepMs;
+    this.#now = now;
+  }
+
+  /** @param authority - as in `URL.host` */
+  add(authority: string): void {
+    this.#until.delete(authority);
+    this.#until.set(authority, this.#now() + this.#keepMs);
+    if (this.#until.size <= HOSTS_MAX) return;
+    const [oldest] = this.#until.keys();
+    this.#until.delete(oldest!);
+  }
+
+  has(authority: string): boolean {
+    const until = this.#until.get(authority);
+    return until !== undefined && until > this.#now();
+  }
+}
+
 export interface ConnectionPool {
   readonly http: http.Agent;
   readonly https: https.Agent;
   readonly http2: Http2Sessions;
+  /** They demanded HTTP/1.1: HTTP/2 is not offered to them. */
+  readonly http1Only: RecentHosts;
+  /** They closed a connection that was used again: each request gets a new one. */
+  readonly singleUse: RecentHosts;
   readonly proxy: HttpProxy | null;
   close(): void;
 }
@@ -69,13 +111,17 @@ export interface ConnectionPool {
 /** Creates both agents. They open no connection before the first request. */
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const http2 = new Http2Sessions(options);
-  const pool = { http: httpAgent(options), https: httpsAgent(options, http2), http2 };
+  const http1Only = new RecentHosts(HTTP1_ONLY_MS, options.now);
+  const agents = { http: httpAgent(options), https: httpsAgent(options, http2, http1Only) };
   return {
-    ...pool,
+    ...agents,
+    http2,
+    http1Only,
+    singleUse: new RecentHosts(SINGLE_USE_MS, options.now),
     proxy: options.proxy,
     close: () => {
-      pool.http.destroy();
-      pool.https.destroy();
+      agents.http.destroy();
+      agents.https.destroy();
       http2.close();
     },
   };
@@ -107,7 +153,11 @@ function httpAgent(options: ConnectionPoolOptions): http.Agent {
   return agent;
 }
 
-function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https.Agent {
+function httpsAgent(
+  options: ConnectionPoolOptions,
+  http2: Http2Sessions,
+  http1Only: RecentHosts,
+): https.Agent {
   const { verifyCertificates, offerHttp2 } = options;
   const agent = new https.Agent({
     ...agentOptions(options),
@@ -135,7 +185,7 @@ function httpsAgent(options: ConnectionPoolOptions, http2: Http2Sessions): https
         return;
       }
       try {
-        const isOffered = offerHttp2 && http2.mayOffer(authorityOf(request));
+        const isOffered = offerHttp2 && !http1Only.has(authorityOf(request));
         const tlsOptions = isOffered ? http2Offered : context;
         // The name has no trailing dot (RFC 6066, section 3); some servers refuse one.
         const servername = (request as { servername?: string }).servername?.replace(/\.$/, '');

@@ -65,7 +65,9 @@ export class HttpCall implements Call {
     // One refusal can be due to the number of streams. A server that refuses again is left alone.
     if (repeat !== 'http1' && this.#repeated > 0) return false;
     this.#repeated++;
-    if (repeat === 'http1') this.#parts.pool.http2.useHttp1(this.#request.url.host);
+    const { http1Only, singleUse } = this.#parts.pool;
+    if (repeat === 'http1') http1Only.add(this.#request.url.host);
+    if (repeat === 'stale') singleUse.add(this.#request.url.host);
     this.#current.destroy(repeat === 'unprocessed' ? 'sound' : 'doubtful');
     this.#events.onRepeat();
     this.#current = this.#overHttp2() ?? this.#overHttp1();
@@ -92,10 +94,15 @@ export class HttpCall implements Call {
 
   #overHttp2(): Call | null {
     const { url, address } = this.#request;
-    const { http2, proxy } = this.#parts.pool;
+    const { http2, proxy, singleUse } = this.#parts.pool;
     const isTo = (to: string) => address === null || addressKey(to) === address;
     const borrowed = url.protocol === 'https:' ? http2.borrow(url.host, isTo) : null;
     if (borrowed === null) return null;
-    return new Http2Call(this.#request, this.#events, { ...borrowed, proxied: proxy !== null });
+    const giveBack = () => {
+      if (singleUse.has(url.host)) borrowed.giveUp();
+      borrowed.giveBack();
+    };
+    const options = { ...borrowed, giveBack, proxied: proxy !== null };
+    return new Http2Call(this.#request, this.#events, options);
   }
 }

@@ -15,8 +15,6 @@ interface Http2SessionsOptions {
   readonly idleMax: number;
   /** Time in ms after which an idle connection is closed. */
   readonly idleMs: number;
-  /** Monotonic milliseconds. */
-  readonly now: () => number;
 }
 
 /**
@@ -33,10 +31,6 @@ const SESSION_MEMORY_MAX = 4;
 
 /** Time in ms that the peer has to close its side. After that the socket is destroyed. */
 const CLOSE_MS = 1000;
-/** Time in ms for which a host that demanded HTTP/1.1 is not offered HTTP/2. */
-const HTTP1_ONLY_MS = 3_600_000;
-/** Limit on the hosts remembered. A forgotten host costs one refused request. */
-const HTTP1_ONLY_MAX = 10_000;
 
 /** The server's GOAWAY. */
 interface Farewell {
@@ -79,8 +73,6 @@ export class Http2Sessions {
   readonly #open = new Map<string, Open>();
   /** Retired connections that a call still uses or the peer has not closed yet. */
   readonly #leaving = new Set<Open>();
-  /** Authorities that demanded HTTP/1.1, with the end of that period; oldest first. */
-  readonly #http1Only = new Map<string, number>();
 
   constructor(options: Http2SessionsOptions) {
     this.#options = options;
@@ -145,21 +137,6 @@ export class Http2Sessions {
       },
       giveUp: () => this.#giveUp(authority, open),
     };
-  }
-
-  /** Records that the server demanded HTTP/1.1. */
-  useHttp1(authority: string): void {
-    this.#http1Only.delete(authority);
-    this.#http1Only.set(authority, this.#options.now() + HTTP1_ONLY_MS);
-    if (this.#http1Only.size <= HTTP1_ONLY_MAX) return;
-    const [oldest] = this.#http1Only.keys();
-    this.#http1Only.delete(oldest!);
-  }
-
-  /** Whether HTTP/2 may be offered to the server. */
-  mayOffer(authority: string): boolean {
-    const until = this.#http1Only.get(authority);
-    return until === undefined || until <= this.#options.now();
   }
 
   close(): void {

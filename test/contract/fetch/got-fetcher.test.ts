@@ -24,7 +24,7 @@ const clock = {
 };
 
 const createFetcher: CreateFetcher = (settings) =>
-  createGotFetcher({ userAgent: 'ubiring-test', ...settings, ...clock });
+  createGotFetcher({ userAgent: 'ubiring-test', ...clock, ...settings });
 
 fetcherContract('got fetcher', createFetcher);
 

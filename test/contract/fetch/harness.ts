@@ -25,6 +25,8 @@ export interface ContractSettings {
   readonly guard: AddressGuard;
   readonly lookup?: Lookup;
   readonly certificateAuthority?: string;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
 }
 
 export type CreateFetcher = (settings: ContractSettings) => Fetcher;

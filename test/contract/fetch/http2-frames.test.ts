@@ -69,7 +69,7 @@ async function serve(): Promise<{ server: tls.Server; port: number }> {
 
 test('http2 frames: a body of one-byte frames is complete, and a turn handles at most two reads', async () => {
   const { server, port } = await serve();
-  const sessions = new Http2Sessions({ idleMax: 1, idleMs: 1000, now: () => performance.now() });
+  const sessions = new Http2Sessions({ idleMax: 1, idleMs: 1000 });
   const socket = tls.connect({
     ...{ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] },
   });

@@ -116,6 +116,8 @@ forEachClient(() => {
         asResponse(await fetcher.fetch(request(url)));
         asResponse(await fetcher.fetch(request(`${url}gone`)));
         assert.deepEqual([paths, connections()], [['/', '/gone', '/gone'], 2]);
+        asResponse(await fetcher.fetch(request(`${url}next`)));
+        assert.equal(connections(), 3, 'the connection of the repeat was not kept');
       },
     ));
 

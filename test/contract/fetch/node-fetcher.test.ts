@@ -6,8 +6,8 @@ import { fetcherContract } from './fetcher-contract.ts';
 fetcherContract('node fetcher', (settings) =>
   createNodeFetcher({
     userAgent: 'ubiring-test',
-    ...settings,
     now: () => performance.timeOrigin + performance.now(),
+    ...settings,
     wallNow: () => Date.now(),
   }),
 );

@@ -27,22 +27,29 @@ import type { Step } from './scripted-server.ts';
 export function keptConnectionRows(name: string, create: CreateFetcher): void {
   test(`${name}: repeats a request once if the server has closed the kept connection`, async () => {
     let closed = 0;
+    let now = 1e12;
     const script = (path: string): readonly Step[] => {
       if (path === '/closed') return ++closed === 1 ? [{ close: 'fin' }] : ANSWER;
       return path === '/dead' ? [{ close: 'reset' }] : ANSWER;
     };
-    await withServer(create, script, {}, async (fetcher, server, url) => {
+    await withServer(create, script, { now: () => now }, async (fetcher, server, url) => {
       const ask = (path: string, mayWrite = () => true) =>
         fetcher.fetch(request(new URL(path, url).href, { mayWrite }));
+      const timesDead = () => server.received.join('').split('GET /dead ').length - 1;
       let asked = 0;
       asResponse(await ask('/'));
       const again = asResponse(await ask('/closed', () => ++asked > 0));
       assert.equal(again.status, 200);
       assert.equal(asked, 2, 'the fetch right is checked before each of the two requests');
       assert.equal(server.received.length, 2, 'the repeat used a new connection');
+      asResponse(await ask('/'));
+      assert.equal(server.received.length, 3, 'the connection of the repeat was not kept');
       assert.equal(asFailure(await ask('/dead')).code, 'reset');
-      const dead = server.received.join('').split('GET /dead ').length - 1;
-      assert.equal(dead, 2, 'one repeat on a new connection');
+      assert.equal(timesDead(), 1, 'no repeat on a new connection');
+      now += 600_000;
+      asResponse(await ask('/'));
+      assert.equal(asFailure(await ask('/dead')).code, 'reset');
+      assert.equal(timesDead(), 3, 'after ten minutes connections are kept again');
     });
   });
 
