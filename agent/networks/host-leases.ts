@@ -30,8 +30,13 @@ interface Lease {
   /** Since when it is asked for (mono), and the network that has it, as far as is known. */
   sinceMs: number;
   holder: string | null;
-  /** When the command that granted it was sent, and its name; null: not granted. */
-  held: { readonly from: Instant; readonly grant: string } | null;
+  /** When the command that granted it was sent; null: not granted. */
+  held: Instant | null;
+  /**
+   * The commands of which one may have granted it: the one whose answer came last, and later ones.
+   * At most GRANTS_MAX.
+   */
+  grants: string[];
   /** When the first request is allowed (mono). */
   readyAtMs: number;
   /** When the last request ended, and the delay after it, end (mono). */
@@ -41,11 +46,9 @@ interface Lease {
   pauseMs: number;
 }
 
-/** A host without open work. `coolAtMs`: as of its lease. `endsAtMs` (mono): its lease ends anyway. */
+/** The lease of a host without open work. `endsAtMs` (mono): it ends anyway. */
 interface Release {
-  readonly host: string;
-  readonly grant: string;
-  readonly coolAtMs: number;
+  readonly lease: Lease;
   readonly endsAtMs: number;
 }
 
@@ -62,17 +65,21 @@ interface Home {
   readonly due: MinHeap<Lease>;
   /** Redis has been out of reach for so long that its leases do not count. */
   isAway: boolean;
-  /** Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires instead. */
-  releases: Release[];
+  /**
+   * By host. Filled by `leave`, emptied by the next command; what exceeds RELEASES_MAX expires
+   * instead.
+   */
+  readonly releases: Map<string, Release>;
   releaseAtMs: number;
-  /** Releases in an open command. */
-  inHand: number;
+  /** Releases in an open command, by host. */
+  inHand: ReadonlyMap<string, Release>;
   /** Grants that wait for the next pump: their waits count from then. */
   readonly arrived: { readonly grants: readonly HostGrant[]; from: Instant; grant: string }[];
 }
 
 const HOSTS_MAX = 500;
 const RELEASES_MAX = 10_000;
+const GRANTS_MAX = 4;
 /**
  * Releases are sent at multiples of this interval. A host that another network has is asked for at
  * multiples of it, then of growing ones. So hosts share commands.
@@ -101,14 +108,15 @@ export class HostLeases {
     const { wake, onError } = parts;
     for (const [network, pools] of parts.pools) {
       const loop = new Loop({ run: (now) => this.#step(home, now), wake, onError });
-      const empty = { leases: new Map(), due: new MinHeap<Lease>(), releases: [], arrived: [] };
+      const empty = { leases: new Map(), due: new MinHeap<Lease>(), releases: new Map() };
       const home: Home = {
         network,
         pools,
         loop,
         isAway: false,
         releaseAtMs: 0,
-        inHand: 0,
+        inHand: new Map(),
+        arrived: [],
         ...empty,
       };
       this.#homes.set(network, home);
@@ -118,16 +126,7 @@ export class HostLeases {
   /** Called when the host is ready for its next request. `delayMs`: the host's delay. */
   enter(host: string, delayMs: number, now: Instant): HostEntry {
     const home = this.#homeOf(host);
-    const lease = home.leases.get(host);
-    if (!lease) {
-      const times = { readyAtMs: 0, coolAtMs: 0, askAtMs: 0, pauseMs: ASK_MIN_MS };
-      const blank = { sinceMs: now.mono, holder: null, held: null };
-      const asked: Lease = { host, delayMs, ...blank, ...times };
-      home.leases.set(host, asked);
-      this.#askAt(home, asked, now.mono);
-      home.loop.kick();
-      return unleased(home);
-    }
+    const lease = home.leases.get(host) ?? this.#ask(home, host, delayMs, now);
     lease.delayMs = delayMs;
     if (this.#leftMs(lease, now) <= 0) return unleased(home);
     if (now.mono < lease.readyAtMs) return { kind: 'wait', untilMs: lease.readyAtMs };
@@ -151,11 +150,12 @@ export class HostLeases {
     const lease = home?.leases.get(host);
     if (!home || !lease) return;
     this.forget(host);
-    const leftMs = this.#leftMs(lease, now);
-    if (leftMs <= 0 || home.releases.length >= RELEASES_MAX) return;
-    if (home.releases.length === 0) home.releaseAtMs = multipleAfter(now.mono, ASK_MIN_MS);
-    const { coolAtMs } = lease;
-    home.releases.push({ host, grant: lease.held!.grant, coolAtMs, endsAtMs: now.mono + leftMs });
+    // A command without answer may have granted it, or may still grant it.
+    const isAsked = lease.grants.length > (lease.held ? 1 : 0);
+    const leftMs = isAsked ? this.#p.settings.leaseMs : this.#leftMs(lease, now);
+    if (leftMs <= 0 || home.releases.size >= RELEASES_MAX) return;
+    if (home.releases.size === 0) home.releaseAtMs = multipleAfter(now.mono, ASK_MIN_MS);
+    home.releases.set(host, { lease, endsAtMs: now.mono + leftMs });
   }
 
   /** Another agent of this network has the host now: the lease goes on under its renewals. */
@@ -179,7 +179,7 @@ export class HostLeases {
         for (const each of grants) this.#onGrant(home, each, from, grant, now);
       }
       if (this.#nextOf(home) <= now.mono) home.loop.kick();
-      if (home.leases.size + home.releases.length > 0) home.loop.pump(now);
+      if (home.leases.size + home.releases.size > 0) home.loop.pump(now);
       const wasAway = home.isAway;
       home.isAway = isAwayAllowed && home.loop.failedMs >= AWAY_LEASES * leaseMs;
       if (home.isAway && !wasAway) for (const host of home.leases.keys()) this.#p.wakeHost(host);
@@ -188,7 +188,7 @@ export class HostLeases {
 
   /** Redis knows of every release. */
   get isQuiet(): boolean {
-    return [...this.#homes.values()].every((home) => home.releases.length + home.inHand === 0);
+    return [...this.#homes.values()].every((home) => home.releases.size + home.inHand.size === 0);
   }
 
   /** When `pump` next has work, or the first lease ends (mono). */
@@ -239,13 +239,29 @@ export class HostLeases {
     return home;
   }
 
+  /** Adds a lease that is asked for. It is held already if its release has not been sent. */
+  #ask(home: Home, host: string, delayMs: number, now: Instant): Lease {
+    const unsent = home.releases.get(host)?.lease;
+    const left = unsent ?? home.inHand.get(host)?.lease;
+    home.releases.delete(host);
+    const lease: Lease = {
+      ...{ host, delayMs, sinceMs: now.mono, holder: null, held: unsent?.held ?? null },
+      ...{ grants: left?.grants ?? [], readyAtMs: unsent?.readyAtMs ?? 0 },
+      ...{ coolAtMs: left?.coolAtMs ?? 0, askAtMs: now.mono, pauseMs: ASK_MIN_MS },
+    };
+    home.leases.set(host, lease);
+    this.#askAt(home, lease, now.mono);
+    home.loop.kick();
+    return lease;
+  }
+
   #leftMs({ held }: Lease, now: Instant): number {
-    return held ? Math.max(0, this.#p.settings.leaseMs - elapsedMs(held.from, now)) : 0;
+    return held ? Math.max(0, this.#p.settings.leaseMs - elapsedMs(held, now)) : 0;
   }
 
   #nextOf(home: Home): number {
     this.#skipOutdated(home);
-    const releaseAtMs = home.releases.length > 0 ? home.releaseAtMs : Infinity;
+    const releaseAtMs = home.releases.size > 0 ? home.releaseAtMs : Infinity;
     return Math.min(releaseAtMs, home.due.firstKey);
   }
 
@@ -273,18 +289,27 @@ export class HostLeases {
     return taken;
   }
 
+  /** Takes releases for one command. */
+  #takeReleases(home: Home, now: Instant): HostRelease[] {
+    for (const [host, { endsAtMs }] of home.releases) {
+      if (endsAtMs <= now.mono) home.releases.delete(host);
+    }
+    home.inHand = new Map([...home.releases].slice(0, HOSTS_MAX));
+    for (const host of home.inHand.keys()) home.releases.delete(host);
+    return [...home.inHand].flatMap(([host, { lease }]) => {
+      const delayMs = Math.max(0, lease.coolAtMs - now.mono);
+      return lease.grants.map((grant): HostRelease => ({ host, grant, delayMs }));
+    });
+  }
+
   async #step(home: Home, now: Instant): Promise<number> {
     const { network, leaseMs } = this.#p.settings;
-    home.releases = home.releases.filter(({ endsAtMs }) => endsAtMs > now.mono);
-    const releases = home.releases.splice(0, HOSTS_MAX);
-    home.inHand = releases.length;
+    const released = this.#takeReleases(home, now);
     const asked = this.#takeDue(home, now);
+    const grant = `${this.#p.token}/${++this.#lastGrant}`;
+    for (const lease of asked) lease.grants = [...lease.grants, grant].slice(-GRANTS_MAX);
     try {
-      const grant = `${this.#p.token}/${++this.#lastGrant}`;
       const hosts = asked.map(({ host, delayMs }) => ({ host, delayMs }));
-      const released = releases.map(({ host, grant, coolAtMs }): HostRelease => {
-        return { host, grant, delayMs: Math.max(0, coolAtMs - now.mono) };
-      });
       // In one round trip.
       const [grants] = await Promise.all([
         home.pools.acquire(network, hosts, leaseMs, grant),
@@ -293,10 +318,14 @@ export class HostLeases {
       home.arrived.push({ grants, from: now, grant });
     } catch (error) {
       for (const lease of asked) this.#askAt(home, lease, lease.askAtMs);
-      home.releases.unshift(...releases);
+      for (const [host, release] of home.inHand) {
+        // Redis may have got it.
+        release.lease.held = null;
+        if (!home.leases.has(host) && !home.releases.has(host)) home.releases.set(host, release);
+      }
       throw error;
     } finally {
-      home.inHand = 0;
+      home.inHand = new Map();
     }
     // `pump` starts the next run if leases are left, or when they are due.
     return Infinity;
@@ -312,7 +341,9 @@ export class HostLeases {
     const lease = home.leases.get(host);
     if (!lease) return;
     const { leaseMs } = this.#p.settings;
+    const later = lease.grants.slice(lease.grants.indexOf(grant) + 1);
     if (waitMs === null) {
+      lease.grants = later;
       if (lease.held) {
         this.#lost++;
         lease.sinceMs = now.mono;
@@ -326,11 +357,14 @@ export class HostLeases {
       return;
     }
     const isFirst = this.#leftMs(lease, now) <= 0;
-    lease.held = { from, grant };
+    lease.held = from;
+    lease.grants = [grant, ...later];
     lease.pauseMs = ASK_MIN_MS;
     this.#askAt(home, lease, from.mono + leaseMs / 3);
     if (!isFirst) return;
     lease.readyAtMs = now.mono + waitMs;
+    // What is left of the delay goes on to the next network, even without a request.
+    lease.coolAtMs = Math.max(lease.coolAtMs, lease.readyAtMs);
     this.#p.wakeHost(lease.host);
   }
 }

@@ -189,6 +189,58 @@ describe('host leases', () => {
     assert.deepEqual(log.releases, [{ host: 'h', delayMs, grant: log.asks[0]!.grant }]);
   });
 
+  it('a release names every command that may have granted the lease', async () => {
+    const grantsOf = (hosts: readonly HostRelease[]) => hosts.map(({ grant }) => grant);
+    const open = subject();
+    open.leases.enter('h', 100, at(0));
+    open.leases.pump(at(0));
+    open.leases.leave('h', at(1));
+    await immediately();
+    await open.turn(250);
+    assert.deepEqual(grantsOf(open.log.releases), ['a-1.1/1'], 'left before the answer');
+    const lost = subject();
+    lost.leases.enter('h', 100, at(0));
+    await lost.turn(0);
+    lost.log.answer = new Error('no answer');
+    await lost.turn(LEASE_MS / 3);
+    lost.log.answer = 0;
+    lost.leases.leave('h', at(LEASE_MS / 3 + 1));
+    for (let ms = 1000; ms < 3000; ms += 50) await lost.turn(ms);
+    assert.deepEqual(grantsOf(lost.log.releases), ['a-1.1/1', 'a-1.1/2'], 'the answer is lost');
+    const answered = subject();
+    answered.leases.enter('h', 100, at(0));
+    await answered.turn(0);
+    await answered.turn(LEASE_MS / 3);
+    answered.leases.leave('h', at(LEASE_MS / 3 + 1));
+    await answered.turn(LEASE_MS / 3 + 250);
+    assert.deepEqual(grantsOf(answered.log.releases), ['a-1.1/2'], 'the earlier one is replaced');
+  });
+
+  it('a host that is entered again before its release is sent keeps its lease', async () => {
+    const { leases, log, turn } = subject();
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    leases.leave('h', at(10));
+    assert.deepEqual(leases.enter('h', 100, at(20)), { kind: 'go', isLeased: true });
+    await turn(250);
+    assert.deepEqual([log.releases, leases.isQuiet], [[], true]);
+    leases.leave('h', at(260));
+    log.isDown = true;
+    await turn(500);
+    // Redis may have got the release.
+    assert.equal(leases.enter('h', 100, at(510)).kind, 'wait');
+  });
+
+  it('what is left of the delay of another network goes on without a request', async () => {
+    const { leases, log, turn } = subject();
+    log.answer = 2000;
+    leases.enter('h', 100, at(0));
+    await turn(0);
+    leases.leave('h', at(10));
+    await turn(250);
+    assert.deepEqual(log.releases, [{ host: 'h', delayMs: 1750, grant: 'a-1.1/1' }]);
+  });
+
   it('a release that failed is repeated until its lease ends', async () => {
     for (const [upAtMs, expected] of [
       [1200, 1],
