@@ -23,7 +23,7 @@ const TOKEN = 'token-of-the-test-0123456789';
 
 /** A launch of two agents that crawl slowly, and the address of its dashboard. */
 async function launched(t: TestContext) {
-  const web = await startWeb({ hosts: 12, pages: 40, port: 0, net: NET });
+  const web = await startWeb({ hosts: 12, pages: 400, port: 0, net: NET });
   const scratch = new Scratch();
   t.after(async () => {
     scratch.clean();

@@ -67,11 +67,15 @@ class Machines {
       return new Set(pages.map(({ host }) => host)).size > 20;
     });
     // So that the crawl does not end before the tests.
-    assert.equal((await run('pause', this.config)).code, 0);
-    const { agents } = JSON.parse((await run('status', this.config, '--json')).stdout) as {
-      agents: { id: string; dashboard: string }[];
-    };
-    this.api = new Map(agents.map(({ id, dashboard }) => [id, `${dashboard}api/v1`]));
+    // It ends with 1 if an agent has not obeyed yet.
+    await run('pause', this.config);
+    await untilAsked('all agents have paused', async () => {
+      const { agents } = JSON.parse((await run('status', this.config, '--json')).stdout) as {
+        agents: { id: string; paused: boolean; dashboard: string }[];
+      };
+      this.api = new Map(agents.map(({ id, dashboard }) => [id, `${dashboard}api/v1`]));
+      return agents.length === 3 && agents.every(({ paused }) => paused);
+    });
   }
 
   /** Writes the files of tokens with which the agents are started. */
