@@ -19,6 +19,7 @@ import {
   spelled,
   URL_CHARS_MAX,
 } from '../url/crawl-url.ts';
+import type { ScopedUrl } from '../url/request-scope.ts';
 
 /** Links with longer host names count as out of scope: a DNS name has at most 253 characters. */
 export const HOST_CHARS_MAX = 255;
@@ -38,7 +39,7 @@ const CHARS_AT_ONCE = 64 * 1024;
 export interface PageLinksParts {
   /** @param others - number of other open exchanges */
   readonly parse: (input: PageInput, others: number) => Promise<ParsedPage>;
-  readonly inScope: (host: string, url: SpelledUrl) => boolean;
+  readonly inScope: (host: string, url: ScopedUrl) => boolean;
   /** Whether the limits on URLs allow a request for this form. */
   readonly admits: (url: SpelledUrl) => boolean;
   /** Applies the config's rules for identities. */
@@ -114,10 +115,11 @@ export class PageLinks {
         await otherWork();
         chars = 0;
       }
-      const link = this.identified({ identity, fetchUrl: fetchUrl ?? asForm(identity), host });
+      const found = this.identified({ identity, fetchUrl: fetchUrl ?? asForm(identity), host });
+      const link = sitemap ? { ...found, sitemap } : found;
       // The config's rules may give several links the same identity.
       if (links.has(link.url)) continue;
-      if (this.accepts(link)) links.set(link.url, sitemap ? { ...link, sitemap } : link);
+      if (this.accepts(link)) links.set(link.url, link);
       else rejected++;
     }
     return { links, rejected };
@@ -136,7 +138,7 @@ export class PageLinks {
   }
 
   /** Whether the page may be requested in the form that it redirects to. */
-  acceptsForm(target: SpelledUrl & Pick<FoundLink, 'host'>): boolean {
+  acceptsForm(target: ScopedUrl & Pick<FoundLink, 'host'>): boolean {
     return this.accepts(target) && this.#p.admits(target);
   }
 

@@ -83,9 +83,9 @@ export class RobotsAnswers {
     for (const text of this.#p.sitemapsOf(body, request.fetchUrl)) {
       const parsed = parseCrawlUrl(text);
       if ('refused' in parsed) continue;
-      const link = this.#links.identified(parsed);
+      const link = { ...this.#links.identified(parsed), sitemap: true };
       if (links.has(link.url) || !this.#links.accepts(link)) continue;
-      links.set(link.url, { ...link, sitemap: true });
+      links.set(link.url, link);
     }
     return [...links.values()];
   }

@@ -1,17 +1,22 @@
 // Decides before each request whether the URL may be requested. A queued URL was found under an
 // earlier scope, and the operator may have narrowed the scope since. There are two exceptions from
-// the scope: the starting points of the config need not match `include`, which limits where the
-// crawl goes from them, and a robots.txt that the owner of another host needs is not a page.
+// the scope: the starting points of the config, and sitemaps, need not match `include`, which limits
+// where the crawl goes from them, and a robots.txt that the owner of another host needs is not a page.
 
 import { formOf, type Identity, type SpelledUrl } from './crawl-url.ts';
 import { Scope, type ScopeRules } from './scope.ts';
+
+/** `sitemap`: a robots.txt, a sitemap index or the config names it as one. */
+export interface ScopedUrl extends SpelledUrl {
+  readonly sitemap?: boolean;
+}
 
 /** The part of the scope that visits use. */
 export interface UrlScope {
   /** Whether any URL of the host may be requested. */
   covers(host: string): boolean;
   /** Checks both the identity and the form that is requested. */
-  admits(host: string, url: SpelledUrl): boolean;
+  admits(host: string, url: ScopedUrl): boolean;
 }
 
 export class RequestScope implements UrlScope {
@@ -32,10 +37,10 @@ export class RequestScope implements UrlScope {
     return this.#scope.covers(host);
   }
 
-  admits(host: string, spelling: SpelledUrl): boolean {
+  admits(host: string, spelling: ScopedUrl): boolean {
     if (this.#scope.admits(host, spelling)) return true;
-    const { url } = spelling;
-    if (this.#starts.has(url) && this.#startScope?.admits(host, spelling)) return true;
+    const { url, sitemap = false } = spelling;
+    if ((sitemap || this.#starts.has(url)) && this.#startScope?.admits(host, spelling)) return true;
     return isRobotsFile(formOf(spelling)) && this.#scope.covers(host);
   }
 }

@@ -48,7 +48,7 @@ const scope = z
         description:
           'Regular expressions without look-around, back-references, `\\u`, `\\p` and `[^]`. If ' +
           'there are any, the canonical URL must match one, and so must the requested URL if ' +
-          '`urls` drops parameters.',
+          '`urls` drops parameters. Seeds and sitemaps need not match.',
         example: ['/docs/'],
       }),
     exclude: z
@@ -267,7 +267,7 @@ export const configSchema = z
       .meta({
         description:
           'Sitemaps, sitemap indexes, feeds or text files with URLs. Sitemaps in robots.txt are ' +
-          'always read if they are in scope.',
+          'always read, unless `scope.hosts` or `scope.exclude` excludes them.',
         example: ['https://example.org/sitemap.xml'],
       }),
     scope,

@@ -70,7 +70,8 @@ function outcomeOf(
       close: async () => {},
     },
     parse: (input) => parseDocument(input),
-    inScope: (host, { url: identity }) => host === 'a.test' && !identity.endsWith('.txt'),
+    inScope: (host, { url: identity, sitemap = false }) =>
+      host === 'a.test' && (sitemap || !identity.endsWith('.txt')),
     admits: ({ url, fetchUrl = url }) => fetchUrl.length <= 100,
     isOfCrawl: (host) => host === 'a.test' || host === 'b.test',
     identify: (found) => rules.apply(found),
@@ -275,11 +276,13 @@ test('pipeline: the X-Robots-Tag of a 304 is added to the directives of the page
 
 test('pipeline: the sitemaps that an index names are declared, the URLs of a sitemap are not', async () => {
   const xml = { contentType: 'application/xml' };
-  const files = ['1', '2'].map((n) => `<sitemap><loc>http://a.test/${n}</loc></sitemap>`).join('');
+  const files = ['1', '2.txt']
+    .map((n) => `<sitemap><loc>http://a.test/${n}</loc></sitemap>`)
+    .join('');
   const index = await linksOf(`<sitemapindex>${files}</sitemapindex>`, xml);
   assert.deepEqual(
     index.links,
-    ['1', '2'].map((n) => ({ url: `http://a.test/${n}`, host: 'a.test', ...SITEMAP })),
+    ['1', '2.txt'].map((n) => ({ url: `http://a.test/${n}`, host: 'a.test', ...SITEMAP })),
   );
   const urlset = '<urlset><url><loc>http://a.test/1</loc></url></urlset>';
   const { links } = await linksOf(urlset, xml, 'http://a.test/', 0, SITEMAP);
@@ -301,12 +304,12 @@ test('pipeline: the target of a redirect of a declared sitemap is declared, othe
 });
 
 test('pipeline: gives the sitemaps of a robots.txt that are in scope', async () => {
-  const robots = 'Sitemap: /s.xml\nSitemap: http://b.test/t.xml\nsitemap: ftp://a.test/u.xml\n';
+  const robots = 'Sitemap: /s.txt\nSitemap: http://b.test/t.xml\nsitemap: ftp://a.test/u.xml\n';
   const url = 'http://a.test/robots.txt';
   const outcome = await outcomeOf(robots, {}, url, 0, 'robots');
   assert.ok(outcome.kind === 'robots' && outcome.answer.kind === 'rules');
   assert.deepEqual(outcome.answer.sitemaps, [
-    { url: 'http://a.test/s.xml', host: 'a.test', ...SITEMAP },
+    { url: 'http://a.test/s.txt', host: 'a.test', ...SITEMAP },
   ]);
 });
 

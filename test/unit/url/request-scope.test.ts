@@ -17,6 +17,13 @@ test('request scope: a seed is admitted without matching include', () => {
   assert.ok(!scope.admits('a.test', url('http://a.test/blog/1')));
 });
 
+test('request scope: a sitemap is admitted without matching include', () => {
+  const sitemap = { ...url('http://a.test/map'), sitemap: true };
+  assert.ok(scopeOf({ include: [/\/docs\//] }).admits('a.test', sitemap));
+  assert.ok(!scopeOf({ include: [/\/docs\//], exclude: [/map/] }).admits('a.test', sitemap));
+  assert.ok(!scopeOf({ include: [/\/docs\//] }).admits('b.test', sitemap));
+});
+
 test('request scope: exclude and hosts also apply to seeds', () => {
   assert.ok(!scopeOf({ include: [/docs/], exclude: [/test\/$/] }).admits('a.test', url(SEED)));
   assert.ok(!scopeOf({ exclude: [/test\/$/] }).admits('a.test', url(SEED)));
