@@ -160,7 +160,9 @@ describe('HTTP server', { concurrency: 1 }, () => {
       [1, 2, 3].map(() => fetch(`${api}/query`, { method: 'POST', headers, body })),
     );
     const said = ended.map(({ status, headers: of }) => `${status} ${of.get('retry-after')}`);
-    assert.deepEqual(said.toSorted(), ['413 null', '413 null', '503 1']);
+    // The others end by the limit on files, or on a busy machine by the limit on time.
+    const over = said.filter((text) => /^(?:413|504) null$/.test(text));
+    assert.deepEqual([over.length, said.filter((text) => text === '503 1').length], [2, 1]);
     const texts = 'SELECT hex(zeroblob(2e8)) AS a, hex(zeroblob(2e8 + 1)) AS b, count(*) LIMIT -1';
     const huge = `SELECT length(a) + length(b) FROM (${texts} OFFSET 0)`;
     await refusal(`${api}/query`, { method: 'POST', body: { sql: huge } }, 413, 'query-too-costly');
