@@ -106,18 +106,14 @@ export function seedReader(config: Config) {
   };
 }
 
-/** Which URLs are crawled. */
-export function scopeOf(config: Config): Scope {
+/** The scope of URLs that are no starting points. */
+function scopeOf(config: Config): Scope {
   return new Scope(scopeRulesOf(config));
 }
 
-/**
- * Which known URLs are requested.
- *
- * @param starts - the result of `seedsOf`
- */
-export function requestScopeOf(config: Config, starts: readonly UrlItem[]): RequestScope {
-  return new RequestScope(scopeRulesOf(config), () => starts.map(({ url }) => url));
+/** Which URLs are crawled and requested; seeds and sitemaps need not match `include`. */
+export function requestScopeOf(config: Config): RequestScope {
+  return new RequestScope(scopeRulesOf(config), () => seedsOf(config).map(({ url }) => url));
 }
 
 function scopeRulesOf({ scope }: Config): ScopeRules {

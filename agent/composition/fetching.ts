@@ -24,7 +24,7 @@ import { sitemapsNamed } from '../robots/robots-txt.ts';
 import { monotonicMs, wallMs } from '../runtime/clock.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { IdentityRules } from '../url/identity-rules.ts';
-import { aboutArchive, compressionOf, scopeOf } from './config-parts.ts';
+import { aboutArchive, compressionOf, requestScopeOf } from './config-parts.ts';
 
 interface ArchiveParts {
   readonly config: Config;
@@ -133,13 +133,13 @@ export function fetchingOf(
     timeoutMs: timeouts.totalMs,
   });
   parsing.start();
-  const scope = scopeOf(config);
+  const scope = requestScopeOf(config);
   const admit = admission({ ...config.limits, everyPort: allowPrivateAddresses });
   const rules = new IdentityRules(config.urls);
   const pipeline = new PagePipeline({
     fetcher,
     parse: (input, others) => parsing.parse(input, others),
-    inScope: (host, url) => scope.admits(host, url),
+    inScope: (host, url) => scope.admitsLink(host, url),
     admits: (url) => admit({ ...url, depth: 0 }) === null,
     isOfCrawl: (host) => scope.covers(host),
     // A longer URL is skipped for its length, so its parameters need not be processed.

@@ -35,7 +35,7 @@ export interface ProtocolParts {
 export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effects): Core {
   const { config } = parts;
   const seeds = seedsOf(config);
-  const scope = requestScopeOf(config, seeds);
+  const scope = requestScopeOf(config);
   const kept = new KeptAddresses(parts.state.db);
   return new Core({
     ...withOverlay(config, settingsOf(parts), { kept, local: parts.local }),

@@ -4,7 +4,7 @@
 // where the crawl goes from them, and a robots.txt that the owner of another host needs is not a page.
 
 import { formOf, type Identity, type SpelledUrl } from './crawl-url.ts';
-import { Scope, type ScopeRules } from './scope.ts';
+import { Scope, type ScopeRules, type ScopeVerdict } from './scope.ts';
 
 /** `sitemap`: a robots.txt, a sitemap index or the config names it as one. */
 export interface ScopedUrl extends SpelledUrl {
@@ -37,11 +37,26 @@ export class RequestScope implements UrlScope {
     return this.#scope.covers(host);
   }
 
-  admits(host: string, spelling: ScopedUrl): boolean {
-    if (this.#scope.admits(host, spelling)) return true;
-    const { url, sitemap = false } = spelling;
-    if ((sitemap || this.#starts.has(url)) && this.#startScope?.admits(host, spelling)) return true;
-    return isRobotsFile(formOf(spelling)) && this.#scope.covers(host);
+  admits(host: string, url: ScopedUrl): boolean {
+    if (this.admitsLink(host, url)) return true;
+    return isRobotsFile(formOf(url)) && this.#scope.covers(host);
+  }
+
+  /** Whether a page may lead to the URL. */
+  admitsLink(host: string, url: ScopedUrl): boolean {
+    if (this.#scope.admits(host, url)) return true;
+    return this.#isStart(url) && this.#startScope?.admits(host, url) === true;
+  }
+
+  /** @returns also the rule that decided, for people */
+  verdict(host: string, url: ScopedUrl): ScopeVerdict {
+    const verdict = this.#scope.verdict(host, url);
+    if (verdict.admitted || !this.admitsLink(host, url)) return verdict;
+    return { admitted: true, rule: `a seed or sitemap; otherwise ${verdict.rule}` };
+  }
+
+  #isStart({ url, sitemap = false }: ScopedUrl): boolean {
+    return sitemap || this.#starts.has(url);
   }
 }
 

@@ -30,6 +30,11 @@ export interface ScopeRules {
 }
 
 /** The set of URLs that the crawl may visit. */
+export interface ScopeVerdict {
+  readonly admitted: boolean;
+  readonly rule: string;
+}
+
 export class Scope {
   /** By pattern, with the pattern itself as value, so that the matching one can be named. */
   readonly #hosts: HostPatterns<string>;
@@ -71,7 +76,7 @@ export class Scope {
   }
 
   /** As {@link admits}, with the config rule that decided. */
-  verdict(host: string, { url, fetchUrl }: SpelledUrl): { admitted: boolean; rule: string } {
+  verdict(host: string, { url, fetchUrl }: SpelledUrl): ScopeVerdict {
     if (!this.covers(host)) {
       return { admitted: false, rule: `no entry of scope.hosts covers ${host}` };
     }

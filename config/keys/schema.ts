@@ -48,7 +48,7 @@ const scope = z
         description:
           'Regular expressions without look-around, back-references, `\\u`, `\\p` and `[^]`. If ' +
           'there are any, the canonical URL must match one, and so must the requested URL if ' +
-          '`urls` drops parameters. Seeds and sitemaps need not match.',
+          '`urls` drops parameters. Entries of `seeds` and sitemaps need not match.',
         example: ['/docs/'],
       }),
     exclude: z

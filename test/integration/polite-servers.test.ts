@@ -77,4 +77,17 @@ describe('polite servers', () => {
     const found = { url: `${web.origin('told')}/x`, referrer: map };
     assert.deepEqual(pages, [{ url: map, referrer: null }, found]);
   });
+
+  test('sitemaps are read if the pages to crawl are few', async (t) => {
+    const scratch = new Scratch();
+    t.after(() => scratch.clean());
+    const before = web.asked('indexed').length;
+    await crawl(scratch, ['indexed'], { scope: { include: ['listed$'] } });
+    const asked = ['/robots.txt', '/', '/moved', '/index', '/list', '/odd'];
+    const listed = ['/listed', '/odd-listed'];
+    assert.deepEqual(
+      web.asked('indexed').slice(before).toSorted(),
+      [...asked, ...listed].toSorted(),
+    );
+  });
 });

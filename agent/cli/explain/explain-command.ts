@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import { type AgentEntry, type Config, membersOf } from '../../../config/config.ts';
 import { resolveAgents } from '../../../config/file/ports.ts';
-import { scopeOf } from '../../composition/config-parts.ts';
+import { requestScopeOf } from '../../composition/config-parts.ts';
 import { placementOf } from '../../composition/placement.ts';
 import type { Explanation } from '../../control/explanation.ts';
 import { AddressGuard } from '../../fetch/address/address-guard.ts';
@@ -15,7 +15,7 @@ import { homeOf } from '../../networks/rendezvous.ts';
 import { robotsUrlOf } from '../../robots/access.ts';
 import { type CrawlUrl, parseCrawlUrl, spelled } from '../../url/crawl-url.ts';
 import { IdentityRules } from '../../url/identity-rules.ts';
-import type { Scope } from '../../url/scope.ts';
+import type { RequestScope } from '../../url/request-scope.ts';
 import type { ExitCode } from '../common/exit-code.ts';
 import { askedOf, type CommonFlags, load } from '../common/load-config.ts';
 import { print, say } from '../common/output.ts';
@@ -150,7 +150,7 @@ async function filtersOf(
   const { url, host: its } = stored ?? {};
   const done = its?.pagesDone;
   return [
-    scopeFilter(scopeOf(config), parsed, stored),
+    scopeFilter(requestScopeOf(config), parsed, stored),
     {
       filter: 'address',
       passes: !address.blocked,
@@ -193,8 +193,13 @@ function ofLimit(n: number | undefined, name: string, limit: number): string {
 }
 
 /** A robots.txt to which that of another host redirects passes regardless of include and exclude. */
-function scopeFilter(scope: Scope, url: CrawlUrl, stored: Explanation | null): FilterVerdict {
-  const { admitted, rule } = scope.verdict(url.host, spelled(url));
+function scopeFilter(
+  scope: RequestScope,
+  url: CrawlUrl,
+  stored: Explanation | null,
+): FilterVerdict {
+  const sitemap = stored?.url?.sitemap ?? false;
+  const { admitted, rule } = scope.verdict(url.host, { ...spelled(url), sitemap });
   const from = stored?.url?.referrer;
   const isLedTo =
     from?.endsWith('/robots.txt') === true && url.fetchUrl === robotsUrlOf(url.fetchUrl);

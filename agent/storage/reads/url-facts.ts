@@ -20,6 +20,8 @@ export interface UrlFacts {
   readonly reason: string | null;
   readonly depth: number;
   readonly attempts: number;
+  /** A robots.txt, a sitemap index or the config names it as a sitemap. */
+  readonly sitemap: boolean;
   /** The end of the wait of a queued URL, in Unix milliseconds; 0: it does not wait. */
   readonly notBefore: number;
   readonly fetchUrl: RequestForm;
@@ -153,6 +155,7 @@ function urlFacts(
     reason: textOrNull(row.reason),
     depth: Number(row.depth),
     attempts: Number(row.attempts),
+    sitemap: Number(row.sitemap) > 0,
     notBefore: Math.round(Number(row.not_before)),
     fetchUrl: textOrNull(row.fetch_url) ?? asForm(identity),
     referrer: referrer === null ? null : longUrl(referrer, host),

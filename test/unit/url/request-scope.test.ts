@@ -15,6 +15,8 @@ test('request scope: a seed is admitted without matching include', () => {
   assert.ok(scope.admits('a.test', url(SEED)));
   assert.ok(scope.admits('a.test', url('http://a.test/docs/1')));
   assert.ok(!scope.admits('a.test', url('http://a.test/blog/1')));
+  const rule = 'a seed or sitemap; otherwise no entry of scope.include matches';
+  assert.deepEqual(scope.verdict('a.test', url(SEED)), { admitted: true, rule });
 });
 
 test('request scope: a sitemap is admitted without matching include', () => {
@@ -33,6 +35,7 @@ test('request scope: exclude and hosts also apply to seeds', () => {
 test('request scope: the robots.txt of a host in scope is admitted whatever the rules for pages', () => {
   const scope = scopeOf({ exclude: [/[.]txt/] });
   assert.ok(scope.admits('a.test', url('http://a.test/robots.txt')));
+  assert.ok(!scope.admitsLink('a.test', url('http://a.test/robots.txt')));
   assert.ok(!scope.admits('a.test', url('http://a.test/x/robots.txt')));
   assert.ok(!scope.admits('a.test', url('http://a.test/robots.txt?x')));
   assert.ok(!scope.admits('b.test', url('http://b.test/robots.txt')));
