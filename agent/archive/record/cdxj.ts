@@ -21,9 +21,9 @@ export interface IndexEntry {
 
 /**
  * The sort key of a URL: the labels of the host in reverse order, so that a domain and its
- * subdomains are adjacent, then port, path and query. Replay tools search for the key that pywb
- * and warcio compute: lower case, no `www.`, sorted parameters. Any text but an http or https URL
- * is its own key.
+ * subdomains are adjacent, then port, path and query. pywb searches for this key: lower case, no
+ * `www.`, sorted parameters, no slash at the end of a path. It also drops session numbers, which
+ * are kept here. Any text but an http or https URL is its own key.
  * @returns such as `org,example)/path?a=1&b=2`
  */
 export function surtOf(url: string): string {
@@ -34,7 +34,8 @@ export function surtOf(url: string): string {
   const port = parsed.port === '' ? '' : `:${parsed.port}`;
   const parts = parsed.search === '' ? [] : parsed.search.slice(1).split('&').sort();
   const query = parts.length === 0 ? '' : `?${parts.join('&')}`;
-  return `${host}${port})${parsed.pathname}${query}`;
+  const path = parsed.pathname.replace(/(?<=.)\/$/, '');
+  return `${host}${port})${path}${query}`;
 }
 
 /** The line with its line end. Numbers are strings, as in the CDXJ of other tools. */

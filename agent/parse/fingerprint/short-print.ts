@@ -17,8 +17,11 @@ const PICTURES_MAX = 100;
 const ID_CHARS_MIN = 8;
 const ID_DIGITS_MIN = 3;
 
-/** Text between spaces, from its first letter or digit to its last; matches in linear time. */
-const WORD = /[\p{L}\p{N}](?:\S*[\p{L}\p{N}])?/gu;
+/**
+ * Text between spaces, from its first letter or digit to its last; matches in linear time. V8 cannot
+ * match millions of characters at once, so a longer word counts as several.
+ */
+const WORD = /[\p{L}\p{N}](?:\S{0,10000}[\p{L}\p{N}])?/gu;
 const PICTURE =
   /<(?:img|embed|source|video|audio|iframe)\b[^<>]{0,2000}?\ssrc\s*=\s*["']?([^"'\s>?#]+)/gi;
 /** Replaces masked words; no word is equal to it. */

@@ -11,7 +11,8 @@ const WORDS_MAX = 50_000;
 /** Words in a run. */
 const RUN = 3;
 
-const WORD = /[\p{L}\p{N}]+/gu;
+/** A word or a part of one: V8 cannot match a run of millions of letters at once. */
+const WORD = /[\p{L}\p{N}]{1,10000}/gu;
 
 /** FNV-1a over UTF-16 units. */
 const FNV_BASIS = 0x811c9dc5 | 0;
@@ -123,11 +124,17 @@ function next(hash: number, unit: number): number {
 
 function readAny(html: string, from: number, to: number, before: number): number {
   let words = before;
-  for (const [word] of html.slice(from, to).toLowerCase().matchAll(WORD)) {
-    if (words === WORDS_MAX) break;
-    let hash = FNV_BASIS;
-    for (let i = 0; i < word.length; i++) hash = next(hash, word.charCodeAt(i));
-    WORDS[words++] = hash;
+  let hash = FNV_BASIS;
+  let end = -1;
+  for (const { 0: part, index } of html.slice(from, to).toLowerCase().matchAll(WORD)) {
+    if (index !== end) {
+      if (words === WORDS_MAX) break;
+      words++;
+      hash = FNV_BASIS;
+    }
+    for (let i = 0; i < part.length; i++) hash = next(hash, part.charCodeAt(i));
+    WORDS[words - 1] = hash;
+    end = index + part.length;
   }
   return words;
 }

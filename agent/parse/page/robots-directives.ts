@@ -41,7 +41,8 @@ export function headerDirectives(field: string, productToken: string): RobotsDir
     let rest = part;
     for (let colon = rest.indexOf(':'); colon >= 0; colon = rest.indexOf(':')) {
       const name = rest.slice(0, colon).trim().toLowerCase();
-      if (VALUED.test(name)) break;
+      // A date has commas, and colons in its time: `Wed, 03 Sep 2025 15:00:00 GMT`.
+      if (VALUED.test(name) || /\s/.test(name)) break;
       concernsUs = name === own;
       rest = rest.slice(colon + 1);
     }

@@ -3,7 +3,7 @@
 // piece, up to a limit, and is never unpacked as a whole. The URLs are not filtered here.
 
 import { Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { GzipMembers } from '../../coding/gzip-members.ts';
 import { type CrawlUrl, parseCrawlUrl, URL_CHARS_MAX } from '../../url/crawl-url.ts';
 import { isPacked, SITEMAP_BYTES_MAX } from './sitemap-body.ts';
 import { type SitemapKind, SitemapXml } from './sitemap-xml.ts';
@@ -182,7 +182,7 @@ function encodingOf(bytes: Uint8Array): string {
 async function* piecesOf(body: Uint8Array): AsyncGenerator<Uint8Array> {
   if (!isPacked(body)) return yield* slicesOf(body);
   const source = Readable.from(slicesOf(body), { objectMode: false });
-  const unpacked = createGunzip({ chunkSize: PIECE_BYTES });
+  const unpacked = new GzipMembers({ chunkSize: PIECE_BYTES });
   source.on('error', (error) => unpacked.destroy(error));
   try {
     yield* source.pipe(unpacked) as AsyncIterable<Buffer>;

@@ -303,6 +303,15 @@ test('archive: the number of seen payloads is bounded, and the oldest is dropped
   assert.equal(seen.find('C')?.url, 'C');
 });
 
+test('archive: the sort key of a path has no slash at its end, as pywb searches for it', () => {
+  const key = (url: string) => surtOf(`http://www.archive.org${url}`);
+  assert.deepEqual(['/big/', '/', '/goo/?b&a=2'].map(key), [
+    'org,archive)/big',
+    'org,archive)/',
+    'org,archive)/goo?a=2&b',
+  ]);
+});
+
 test('archive: a text that is not a web address is its own sort key', () => {
   assert.equal(surtOf('urn:x:Y'), 'urn:x:Y');
   assert.equal(surtOf('http://'), 'http://');

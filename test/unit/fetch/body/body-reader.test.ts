@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import zlib from 'node:zlib';
 import fc from 'fast-check';
+import { GzipMembers } from '../../../../agent/coding/gzip-members.ts';
+import { ZstdFrames } from '../../../../agent/coding/zstd-frames.ts';
 import { type BodyEnd, BodyReader } from '../../../../agent/fetch/body/body-reader.ts';
-import { GzipMembers } from '../../../../agent/fetch/body/gzip-members.ts';
-import { ZstdFrames } from '../../../../agent/fetch/body/zstd-frames.ts';
 import { cutInto, ENCODERS, NUMBERS, read } from './body-reader-stage.ts';
 
 /** Larger than what is kept for decoding a second time. */

@@ -118,6 +118,13 @@ test('short print: any text has one print or none, and always the same', () => {
   );
 });
 
+test('short print: a word of millions of letters is read', () => {
+  assert.match(
+    shortPrintOf(`four words are here \u00e9${'a'.repeat(10_000_000)}`, url)!,
+    /^\w{16}$/,
+  );
+});
+
 test('short print: unclosed constructs cost linear time', () => {
   const words = 'five words are enough here ';
   for (const part of ['<script>', '<img src=', '<img ', '<', '</', '<img src="', '<img\tsrc =']) {

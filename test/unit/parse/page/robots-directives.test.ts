@@ -42,6 +42,8 @@ test('directives: a name applies until the next one', () => {
 
 test('directives: a colon before a value does not make its key a name', () => {
   assert.equal(words('unavailable_after: 25 Jun 2010 15:00:00 PST, noindex'), 'noindex');
+  const date = 'Wed, 03 Sep 2025 15:00:00 GMT';
+  assert.equal(words(`unavailable_after: ${date}, nofollow`), 'nofollow');
   assert.equal(words('max-image-preview: large, nofollow'), 'nofollow');
   assert.equal(words('mybot: max-snippet: 5, nofollow'), 'nofollow');
 });

@@ -94,6 +94,11 @@ test('sitemap: reads gzip whatever the file name, and damaged gzip up to the dam
   assert.ok(broken.urls.length > 1000 && broken.urls.length < 4000, `${broken.urls.length}`);
   assert.equal(broken.isPartial, true);
   assert.equal(await read(packed.subarray(0, 12)), null);
+  const followed = Buffer.concat([
+    gzipSync(urlset('http://a.test/1')),
+    Buffer.from('\r\n<!-- -->'),
+  ]);
+  assert.deepEqual((await read(followed))!.urls.length, 1);
 });
 
 test('sitemap: rejects pages, images and other content, and ignores a broken end', async () => {
