@@ -27,7 +27,11 @@ export function judgeClock(directory: string, nowMs: number): ClockVerdict {
   if (aheadMs >= -BEHIND_MS_MAX && aheadMs <= AHEAD_MS_MAX) return { verdict: 'plausible' };
   const clock = `the clock of this machine says ${timeText(nowMs)}`;
   const written = `${newest.path} was last written at ${timeText(newest.ms)}`;
-  if (aheadMs < 0) return { verdict: 'behind', message: `${clock}, but ${written}` };
+  if (aheadMs < 0)
+    return {
+      verdict: 'behind',
+      message: `${clock}, but ${written}; if the clock is wrong, set it`,
+    };
   const message =
     `${clock}, but ${written}, more than 366 days earlier: set the clock and start again; if the ` +
     `clock is right, confirm it with 'touch ${newest.path}'`;

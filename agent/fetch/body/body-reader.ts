@@ -6,11 +6,11 @@
 
 import type { Transform } from 'node:stream';
 import zlib from 'node:zlib';
+import { GzipMembers } from '../../coding/gzip-members.ts';
+import { ZstdFrames } from '../../coding/zstd-frames.ts';
 import { otherWork } from '../../runtime/other-work.ts';
 import { BODY_BYTES_FREE, BODY_STEP_BYTES } from './body-budget.ts';
 import { BodyPieces } from './body-pieces.ts';
-import { GzipMembers } from '../../coding/gzip-members.ts';
-import { ZstdFrames } from '../../coding/zstd-frames.ts';
 
 /** The end of a body: complete, cut at a limit, or damaged within the coding. */
 export type BodyEnd =

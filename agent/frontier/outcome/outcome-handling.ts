@@ -16,7 +16,15 @@ import type { Finished, NamedUrls } from '../../core/protocol/visits-port.ts';
 import { formOf, type RequestForm } from '../../url/crawl-url.ts';
 import type { FrontierStore, HostRecord, QueueDrop } from '../frontier-store.ts';
 import { type Novelty, slowDownOf } from './novelty.ts';
-import { type Chance, holdsHost, isBusy, signOf, stepsAt, verdictOn } from './retry.ts';
+import {
+  believedWait,
+  type Chance,
+  holdsHost,
+  isBusy,
+  signOf,
+  stepsAt,
+  verdictOn,
+} from './retry.ts';
 import { originOf } from './robots-gate.ts';
 
 /** The agent's event log, shown in the view `events` and in `status`. */
@@ -162,7 +170,7 @@ export function holdHost(
   waitMs: number,
 ): void {
   if (waitMs <= 0) return;
-  record.notBefore = Math.max(record.notBefore, endedAt + waitMs);
+  record.notBefore = Math.max(believedWait(record.notBefore, endedAt), endedAt + waitMs);
   right.waitUntil(record.host, record.notBefore);
 }
 
