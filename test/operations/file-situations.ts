@@ -173,6 +173,20 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
+    name: '--fresh finds the state of an agent that it does not start',
+    says: ['which would count as part of the new one: start them too, or move their'],
+    async play(stage) {
+      stage.edit((config) => {
+        const { failureDetector } = config.cluster as { failureDetector: object };
+        config.cluster = { agents: 1, failureDetector };
+      });
+      makeState(stage, 'a2');
+      await stage.run(4, 'launch', '--fresh');
+      fs.renameSync(stage.path('a2'), path.join(stage.scratch.directory, 'a2-moved'));
+      await stage.completes('--fresh');
+    },
+  },
+  {
     name: '--fresh finds a directory that does not belong to an agent',
     says: ["is not an agent's directory: it is not deleted; move it away"],
     async play(stage) {

@@ -26,8 +26,8 @@ import {
   removeCompletion,
   writeRefreshing,
 } from '../state-files/completion-file.ts';
-import { compareStates } from '../state-files/left-out.ts';
-import { leftOutRefusal } from '../state-files/left-out-text.ts';
+import { compareStates, statesBeside } from '../state-files/left-out.ts';
+import { besideRefusal, leftOutRefusal } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { directivesInForce } from '../state-files/stored-directives.ts';
 import { type FreshStart, planFreshStart } from './fresh-start.ts';
@@ -89,7 +89,12 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
 
   const inUse = inUseOf(config, ids, flags);
   if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
-  if (flags.fresh) return { kind: 'start', ids, notes, round: null, awaits: [] };
+  if (flags.fresh) {
+    const beside = statesBeside(config.agent.dataDir, config.name, ids);
+    return beside.length === 0
+      ? { kind: 'start', ids, notes, round: null, awaits: [] }
+      : { kind: 'refused', code: 4, message: besideRefusal(config, beside) };
+  }
   const foreign = foreignAmong(config, ids);
   if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };
   notes.push(...directivesInForce(config));

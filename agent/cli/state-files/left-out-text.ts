@@ -57,6 +57,16 @@ export function leftOutRefusal(
   ].join('\n');
 }
 
+/** The message of a refused `launch --fresh`: it would not empty the states of these agents. */
+export function besideRefusal(config: Config, agents: readonly string[]): string {
+  const { dataDir } = config.agent;
+  return (
+    `not started: ${agents.join(', ')} ${agents.length === 1 ? 'has' : 'have'} URLs of the earlier ` +
+    `crawl in ${dataDir}, which would count as part of the new one: start them too, or move their ` +
+    `directories out of ${dataDir}`
+  );
+}
+
 /** How to start agents that joined through contacts, or restore those that the config had. */
 function backText(config: Config, strangers: readonly string[]): string[] {
   if (strangers.length === 0) return [];
@@ -109,5 +119,6 @@ function idleText(config: Config, leftOut: readonly LeftOut[]): string[] {
     ...(config.cluster.contacts.length > 0 ? [] : backText(config, strangers)),
     'start each beside the others:',
     ...shortened(leftOut.map(({ agent }) => startCommand(agent, config))),
+    `to discard what only they have, move their directories out of ${config.agent.dataDir}`,
   ];
 }

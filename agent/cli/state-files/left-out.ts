@@ -94,6 +94,24 @@ export function compareStates(
   }
 }
 
+/** Agents that have URLs of the crawl in this directory, except those that are started. */
+export function statesBeside(
+  dataDir: string,
+  crawl: string,
+  started: readonly string[],
+): readonly string[] {
+  return foundAgents(dataDir).filter((agent) => {
+    if (started.includes(agent)) return false;
+    const file = openStateFile(agent, join(dataDir, agent, 'state.sqlite'));
+    if (typeof file === 'string') return false;
+    try {
+      return hasPagesOf(file, crawl, []);
+    } finally {
+      file.close();
+    }
+  });
+}
+
 function hasPagesOf(file: StateFile, crawl: string, unknown: string[]): boolean {
   try {
     const [[name] = []] = file.plainRows(CRAWL_NAME);

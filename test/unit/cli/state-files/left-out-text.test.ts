@@ -34,22 +34,24 @@ const ids = Array.from({ length: 20 }, (_, k) => `n${k + 1}`);
 const work = (agent: string) => ({ agent, hosts: 1, queued: 3, pages: 0, samples: ['h.test'] });
 
 test('open work: an agent that joined through contacts is started with its endpoint', (t) => {
+  const config = configOf(t);
   assert.equal(
-    openWorkText(configOf(t), [work('n7')]),
+    openWorkText(config, [work('n7')]),
     [
       'the crawl is not complete, because some agents do not run; only their states have:',
       '  n7: 3 queued URLs of 1 host (h.test)',
       'start each beside the others:',
       `  ${program} agent crawl.yaml --id n7 --listen tcp://h:7`,
+      `to discard what only they have, move their directories out of ${config.agent.dataDir}`,
     ].join('\n'),
   );
 });
 
 test('open work: the message about many agents is short', (t) => {
   const lines = openWorkText(configOf(t), ids.map(work)).split('\n');
-  assert.equal(lines.length, 10, lines.join('\n'));
-  assert.equal(lines.at(-2), `  ${program} agent crawl.yaml --id n3 --listen tcp://h:3`);
-  assert.equal(lines.at(-1), '  and 17 more');
+  assert.equal(lines.length, 11, lines.join('\n'));
+  assert.equal(lines.at(-3), `  ${program} agent crawl.yaml --id n3 --listen tcp://h:3`);
+  assert.equal(lines.at(-2), '  and 17 more');
 });
 
 test('left out: launch names the commands for agents that it cannot start', (t) => {
