@@ -191,7 +191,9 @@ function unusable(dataDir: string, error: unknown): Failure {
     const message = `disk full: cannot write in ${dataDir}: ${why}; free some space there`;
     return { ok: false, code: 'data-dir-full', message };
   }
-  const message = `the data directory ${dataDir} cannot be used: ${why}`;
+  const isDenied = code === 'EACCES' || code === 'EPERM';
+  const remedy = isDenied ? 'run the command as its owner or as root' : 'name another with --data';
+  const message = `the data directory ${dataDir} cannot be used: ${why}; ${remedy}`;
   return { ok: false, code: 'data-dir-unusable', message };
 }
 

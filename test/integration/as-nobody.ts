@@ -3,6 +3,7 @@
 // code as root, so that nobody needs no read access to the checkout.
 
 import Database from 'better-sqlite3';
+import { Refusal } from '../../agent/cli/common/exit-code.ts';
 
 const NOBODY = 65_534;
 
@@ -13,4 +14,10 @@ new Database(':memory:').close();
 process.setgroups?.([]);
 process.setgid?.(NOBODY);
 process.setuid?.(NOBODY);
-process.exit(await command(...JSON.parse(args)));
+try {
+  process.exit(await command(...JSON.parse(args)));
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(error.message);
+  process.exit(error.code);
+}

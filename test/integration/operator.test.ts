@@ -9,11 +9,11 @@ import { describe, test } from 'node:test';
 import { lockDirectory } from '../../agent/storage/file/database.ts';
 import { run, Scratch } from './cli-process.ts';
 
-const asNobody = path.resolve(import.meta.dirname, 'as-nobody.ts');
+const asNobodyFile = path.resolve(import.meta.dirname, 'as-nobody.ts');
 const skip = process.getuid?.() === 0 ? false : 'only root can run a command as another user';
 
 describe('operator', { concurrency: 1 }, () => {
-  test('resume reports missing permission for the files of another user', { skip }, async (t) => {
+  test('commands report missing permission for the files of another user', { skip }, async (t) => {
     const scratch = new Scratch();
     t.after(() => scratch.clean());
     const config = await scratch.config(1);
@@ -21,14 +21,25 @@ describe('operator', { concurrency: 1 }, () => {
     fs.mkdirSync(directory, { recursive: true });
     fs.chmodSync(directory, 0o700);
     fs.chmodSync(scratch.directory, 0o755);
-    const args = JSON.stringify([config, {}]);
-    const resume = [asNobody, 'commands/directive-commands.ts', 'resume', args];
-    const { status, stderr } = spawnSync(process.execPath, resume, { encoding: 'utf8' });
+    const asNobody = (module: string, name: string, args: readonly unknown[] = [config, {}]) => {
+      const command = [asNobodyFile, module, name, JSON.stringify(args)];
+      return spawnSync(process.execPath, command, { encoding: 'utf8' });
+    };
+    const { status, stderr } = asNobody('commands/directive-commands.ts', 'resume');
     assert.equal(status, 4, stderr);
-    assert.match(
-      stderr,
-      /a1: permission missing: .*data\/a1 belongs to user 0; run the command as/,
-    );
+    const missing = /permission missing: .*data(\/a1)? belongs to user 0; run the command as/;
+    assert.match(stderr, missing);
+    // As it is made by a launch.
+    fs.chmodSync(scratch.dataDir, 0o700);
+    for (const [module, name, args] of [
+      ['launch/launch-command.ts', 'launch', [config, {}]],
+      ['status/status-command.ts', 'status', [config, {}]],
+      ['audit/audit-command.ts', 'audit', [config, [], {}]],
+    ] as const) {
+      const denied = asNobody(module, name, args);
+      assert.equal(denied.status, 4, denied.stderr);
+      assert.match(denied.stderr, missing, name);
+    }
   });
 
   test('pause and resume end with 1 and say so if the crawl does not run', async (t) => {

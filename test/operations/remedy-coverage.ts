@@ -411,6 +411,8 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['…: stop one of the two', 'two machines with the same agent'],
   ['… runs at …: stop that one, or this one at …', 'two machines with the same agent'],
   ['ring point shared by … and …: rename one', 'two names with the same 64 bits'],
+  ['ports.ts: run the command as its owner or as root', 'another user'],
+  ['ports.ts: name another with --data', 'a file system that is read-only'],
   ['start-clock.ts: …, but …; if the clock is wrong, set it', 'a clock that is a day behind'],
   ['set the clock that is wrong; state that began', 'two machines with clocks a year apart'],
   [

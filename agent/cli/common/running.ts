@@ -6,7 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { lockDirectory, lockFile } from '../../storage/file/database.ts';
-import { messageOf, systemCode } from './exit-code.ts';
+import { messageOf, Refusal, systemCode } from './exit-code.ts';
 
 export type Running =
   | { readonly kind: 'running'; readonly pid: number }
@@ -78,6 +78,11 @@ export function permissionMissing(file: string): string {
     // Access to a directory above it is denied, too.
   }
   return `permission missing: ${file} belongs to ${whose}; run the command as that user or as root`;
+}
+
+/** @throws Refusal if only another user may read the directory */
+export function refuseIfDenied(directory: string, error: unknown): void {
+  if (isDenied(error)) throw new Refusal(4, permissionMissing(directory));
 }
 
 function isDenied(error: unknown): boolean {
