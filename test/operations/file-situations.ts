@@ -174,14 +174,16 @@ export const fileSituations: readonly Situation[] = [
   },
   {
     name: '--fresh finds the state of an agent that it does not start',
-    says: ['which would count as part of the new one: start them too, or move their'],
+    says: ['stop, move the directories of these agents out of …, and launch with --fresh again'],
     async play(stage) {
       stage.edit((config) => {
         const { failureDetector } = config.cluster as { failureDetector: object };
         config.cluster = { agents: 1, failureDetector };
       });
       makeState(stage, 'a2');
-      await stage.run(4, 'launch', '--fresh');
+      const launch = await stage.runs(['a1'], 'launch', '--fresh');
+      await stage.run(0, 'stop');
+      await launch.ended;
       fs.renameSync(stage.path('a2'), path.join(stage.scratch.directory, 'a2-moved'));
       await stage.completes('--fresh');
     },

@@ -27,7 +27,7 @@ import {
   writeRefreshing,
 } from '../state-files/completion-file.ts';
 import { compareStates, statesBeside } from '../state-files/left-out.ts';
-import { besideRefusal, leftOutRefusal } from '../state-files/left-out-text.ts';
+import { besideText, leftOutRefusal } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { directivesInForce } from '../state-files/stored-directives.ts';
 import { type FreshStart, planFreshStart } from './fresh-start.ts';
@@ -91,9 +91,8 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
   if (inUse !== null) return { kind: 'refused', code: 4, message: inUse };
   if (flags.fresh) {
     const beside = statesBeside(config.agent.dataDir, config.name, ids);
-    return beside.length === 0
-      ? { kind: 'start', ids, notes, round: null, awaits: [] }
-      : { kind: 'refused', code: 4, message: besideRefusal(config, beside) };
+    if (beside.length > 0) notes.push(besideText(config, beside));
+    return { kind: 'start', ids, notes, round: null, awaits: [] };
   }
   const foreign = foreignAmong(config, ids);
   if (foreign !== null) return { kind: 'refused', code: 4, message: foreign };

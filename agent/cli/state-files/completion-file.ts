@@ -23,6 +23,8 @@ const bytesMax = 1024 * 1024;
 
 /** What the file holds. */
 export interface CompletionNote {
+  /** The name of the crawl: another may share the directory. Absent in files of earlier versions. */
+  readonly name?: string;
   /** `crawlKey` of the config. */
   readonly crawl: string;
   /** Unix milliseconds. */
@@ -59,6 +61,7 @@ export function readCompletion(config: Config): Completion {
   if (note === null) {
     return { kind: 'damaged', isFile: true, why: `${file} is not a completion record` };
   }
+  if (note.name !== undefined && note.name !== config.name) return { kind: 'none' };
   if (note.crawl === REFRESHING && note.round !== undefined) {
     return { kind: 'refreshing', round: note.round };
   }
@@ -84,11 +87,11 @@ function parseNote(text: string): CompletionNote | null {
     return null;
   }
   if (!isRecord(json)) return null;
-  const { crawl, at, agents, states = {}, round = 0, orders = '' } = json;
+  const { name = '', crawl, at, agents, states = {}, round = 0, orders = '' } = json;
   const isSound =
     typeof crawl === 'string' &&
     [at, round].every(Number.isSafeInteger) &&
-    typeof orders === 'string' &&
+    [name, orders].every((text) => typeof text === 'string') &&
     Array.isArray(agents) &&
     agents.every((agent) => typeof agent === 'string') &&
     isRecord(states) &&
@@ -170,7 +173,9 @@ function write(config: Config, note: CompletionNote): void {
   // Several processes may write the file at the same time.
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
-    fs.writeFileSync(unfinished, `${JSON.stringify(note)}\n`, { flush: true });
+    fs.writeFileSync(unfinished, `${JSON.stringify({ name: config.name, ...note })}\n`, {
+      flush: true,
+    });
     fs.renameSync(unfinished, file);
   } catch (error) {
     fs.rmSync(unfinished, { force: true });

@@ -57,13 +57,13 @@ export function leftOutRefusal(
   ].join('\n');
 }
 
-/** The message of a refused `launch --fresh`: it would not empty the states of these agents. */
-export function besideRefusal(config: Config, agents: readonly string[]): string {
+/** The note of `launch --fresh` about states that it does not empty. */
+export function besideText(config: Config, agents: readonly string[]): string {
   const { dataDir } = config.agent;
   return (
-    `not started: ${agents.join(', ')} ${agents.length === 1 ? 'has' : 'have'} URLs of the earlier ` +
-    `crawl in ${dataDir}, which would count as part of the new one: start them too, or move their ` +
-    `directories out of ${dataDir}`
+    `--fresh does not start ${agents.join(', ')}, so URLs of the earlier crawl in ${dataDir} count ` +
+    `as part of the new one: stop, move the directories of these agents out of ${dataDir}, and ` +
+    'launch with --fresh again'
   );
 }
 

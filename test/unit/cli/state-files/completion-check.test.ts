@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { checkedCompletion } from '../../../../agent/cli/state-files/completion-check.ts';
-import { recordCompletion } from '../../../../agent/cli/state-files/completion-file.ts';
+import {
+  recordCompletion,
+  writeRefreshing,
+} from '../../../../agent/cli/state-files/completion-file.ts';
 import { ordersOf } from '../../../../agent/cli/state-files/state-totals.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
@@ -64,4 +67,12 @@ test('a pause and a delay after the end do not void the completion record', () =
   save(config, 'a1', { kind: 'pause', host: '', value: 1, n: 2, by: 'a1' });
   save(config, 'a1', { kind: 'delay', host: '*', value: 9, n: 3, by: 'a1' });
   assert.equal(judged(config).kind, 'complete');
+});
+
+test('the completion record of another crawl in the directory is none', () => {
+  const config = completed();
+  assert.equal(judged({ ...config, name: 'other' }).kind, 'none');
+  writeRefreshing(config, 7, 0);
+  assert.deepEqual(judged(config), { kind: 'refreshing', round: 7 });
+  assert.equal(judged({ ...config, name: 'other' }).kind, 'none');
 });
