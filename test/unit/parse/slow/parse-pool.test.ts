@@ -61,7 +61,7 @@ test('pool: starts its compiled thread when it is compiled to JavaScript', async
   try {
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
     await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-    for (const name of ['url', 'parse']) {
+    for (const name of ['coding', 'url', 'parse']) {
       await cp(join(root, 'agent', name), join(folder, 'agent', name), { recursive: true });
     }
     for (const name of await readdir(join(folder, 'agent'), { recursive: true })) {
