@@ -67,7 +67,8 @@ export function goneReason(file: string): string {
 export function isComplete(config: Config): boolean {
   try {
     const text = readFileSync(join(config.agent.dataDir, 'complete.json'), 'utf8');
-    return (JSON.parse(text) as { crawl?: unknown }).crawl === crawlKey(config);
+    const { name = config.name, crawl } = JSON.parse(text) as { name?: unknown; crawl?: unknown };
+    return name === config.name && crawl === crawlKey(config);
   } catch {
     return false;
   }
