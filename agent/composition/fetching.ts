@@ -24,7 +24,8 @@ import { sitemapsNamed } from '../robots/robots-txt.ts';
 import { monotonicMs, wallMs } from '../runtime/clock.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { IdentityRules } from '../url/identity-rules.ts';
-import { aboutArchive, compressionOf, requestScopeOf } from './config-parts.ts';
+import type { RequestScope } from '../url/request-scope.ts';
+import { aboutArchive, compressionOf } from './config-parts.ts';
 
 interface ArchiveParts {
   readonly config: Config;
@@ -120,6 +121,7 @@ export interface Fetching {
 export function fetchingOf(
   { config, createFetcher }: { readonly config: Config; readonly createFetcher: CreateFetcher },
   archive: Archive | null,
+  scope: RequestScope,
   mayWrite: (host: string) => boolean,
 ): Fetching {
   const { userAgent, timeouts, allowPrivateAddresses, proxy } = config.http;
@@ -133,7 +135,6 @@ export function fetchingOf(
     timeoutMs: timeouts.totalMs,
   });
   parsing.start();
-  const scope = requestScopeOf(config);
   const admit = admission({ ...config.limits, everyPort: allowPrivateAddresses });
   const rules = new IdentityRules(config.urls);
   const pipeline = new PagePipeline({

@@ -13,8 +13,9 @@ import type { Connection } from '../storage/encoding/connection.ts';
 import type { SqliteStore } from '../storage/sqlite-store.ts';
 import { DirectiveTable } from '../storage/tables/directive-table.ts';
 import { KeptAddresses } from '../storage/tables/kept-addresses.ts';
+import type { RequestScope } from '../url/request-scope.ts';
 import { splitIdentity } from '../url/url-key.ts';
-import { requestScopeOf, robotsParser, seedsOf, settingsOf } from './config-parts.ts';
+import { robotsParser, seedsOf, settingsOf } from './config-parts.ts';
 import { withOverlay } from './selected-overlay.ts';
 
 export interface ProtocolParts {
@@ -28,14 +29,14 @@ export interface ProtocolParts {
   /** The other agents that run in the same data directory now. */
   readonly local?: (() => readonly Peer[]) | undefined;
   readonly state: { readonly db: Connection };
+  readonly scope: RequestScope;
   /** Other networks that crawl the same URLs. */
   readonly networks?: Networks | undefined;
 }
 
 export function coreOf(parts: ProtocolParts, store: SqliteStore, effects: Effects): Core {
-  const { config } = parts;
+  const { config, scope } = parts;
   const seeds = seedsOf(config);
-  const scope = requestScopeOf(config);
   const kept = new KeptAddresses(parts.state.db);
   return new Core({
     ...withOverlay(config, settingsOf(parts), { kept, local: parts.local }),

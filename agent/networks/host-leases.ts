@@ -363,7 +363,7 @@ export class HostLeases {
     this.#askAt(home, lease, from.mono + leaseMs / 3);
     if (!isFirst) return;
     lease.readyAtMs = now.mono + waitMs;
-    // What is left of the delay goes on to the next network, even without a request.
+    // The next network waits for the rest of the delay, even if no request is made here.
     lease.coolAtMs = Math.max(lease.coolAtMs, lease.readyAtMs);
     this.#p.wakeHost(lease.host);
   }

@@ -1,7 +1,7 @@
-// Decides before each request whether the URL may be requested. A queued URL was found under an
-// earlier scope, and the operator may have narrowed the scope since. There are two exceptions from
-// the scope: the starting points of the config, and sitemaps, need not match `include`, which limits
-// where the crawl goes from them, and a robots.txt that the owner of another host needs is not a page.
+// Decides for each link, and again before each request, whether the URL may be requested: the
+// operator may have narrowed the scope since the URL was found. There are two exceptions from the
+// scope. The starting points of the config, and sitemaps, need not match `include`, which limits
+// where the crawl goes from them. A robots.txt that the owner of another host needs is not a page.
 
 import { formOf, type Identity, type SpelledUrl } from './crawl-url.ts';
 import { Scope, type ScopeRules, type ScopeVerdict } from './scope.ts';

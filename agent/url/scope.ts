@@ -29,12 +29,13 @@ export interface ScopeRules {
   readonly exclude: readonly ScopePattern[];
 }
 
-/** The set of URLs that the crawl may visit. */
+/** `rule`: the rule of the config that decided, for people. */
 export interface ScopeVerdict {
   readonly admitted: boolean;
   readonly rule: string;
 }
 
+/** The set of URLs that the crawl may visit. */
 export class Scope {
   /** By pattern, with the pattern itself as value, so that the matching one can be named. */
   readonly #hosts: HostPatterns<string>;

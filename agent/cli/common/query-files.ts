@@ -14,7 +14,7 @@ import {
 } from '../../storage/file/examination.ts';
 import { openForReading } from '../../storage/file/reading.ts';
 import { HELD_HOSTS } from '../../storage/reads/held-hosts.ts';
-import { refuseIfDenied } from './running.ts';
+import { refuseIfBarred } from './running.ts';
 
 /** The state of one agent at the time when the file was opened. */
 export interface StateFile {
@@ -141,11 +141,7 @@ function openAll(
   const files: StateFile[] = [];
   const problems: string[] = [];
   let hasUnreadable = false;
-  try {
-    if (fs.existsSync(dataDir)) fs.accessSync(dataDir, fs.constants.R_OK | fs.constants.X_OK);
-  } catch (error) {
-    refuseIfDenied(dataDir, error);
-  }
+  refuseIfBarred(dataDir);
   for (const agent of new Set([...foundAgents(dataDir), ...expected])) {
     if (except.includes(agent)) continue;
     const path = stateFileOf(dataDir, agent);

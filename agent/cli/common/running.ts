@@ -81,8 +81,9 @@ export function permissionMissing(file: string): string {
 }
 
 /** @throws Refusal if only another user may read the directory */
-export function refuseIfDenied(directory: string, error: unknown): void {
-  if (isDenied(error)) throw new Refusal(4, permissionMissing(directory));
+export function refuseIfBarred(directory: string): void {
+  const barred = barredPath(directory);
+  if (barred !== null) throw new Refusal(4, permissionMissing(barred));
 }
 
 function isDenied(error: unknown): boolean {

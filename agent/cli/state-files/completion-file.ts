@@ -9,7 +9,7 @@ import { type Config, membersOf } from '../../../config/config.ts';
 import { readText } from '../../../config/file/read-text.ts';
 import { crawlKey } from '../../../config/fingerprint.ts';
 import { openStateFiles } from '../common/query-files.ts';
-import { refuseIfDenied } from '../common/running.ts';
+import { refuseIfBarred } from '../common/running.ts';
 import { type LeftOut, openWork } from './left-out.ts';
 import { ownersOf } from './query-owners.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
@@ -49,11 +49,13 @@ export type Completion =
   | { readonly kind: 'damaged'; readonly isFile: boolean; readonly why: string }
   | { readonly kind: 'none' };
 
+/** @throws Refusal if only another user may read the data directory */
 export function readCompletion(config: Config): Completion {
   const file = fileOf(config);
   const read = readText(file, bytesMax);
   if (!read.ok) {
-    const stat = statOf(file, config.agent.dataDir);
+    refuseIfBarred(config.agent.dataDir);
+    const stat = fs.statSync(file, { throwIfNoEntry: false });
     if (stat === undefined) return { kind: 'none' };
     return { kind: 'damaged', isFile: stat.isFile(), why: `${file} ${read.message}` };
   }
@@ -66,16 +68,6 @@ export function readCompletion(config: Config): Completion {
     return { kind: 'refreshing', round: note.round };
   }
   return note.crawl === crawlKey(config) ? { kind: 'complete', note } : { kind: 'other' };
-}
-
-/** @throws Refusal if only another user may read the data directory */
-function statOf(file: string, dataDir: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false });
-  } catch (error) {
-    refuseIfDenied(dataDir, error);
-    throw error;
-  }
 }
 
 /** Validates without the schema library, which a launched agent does not load. */

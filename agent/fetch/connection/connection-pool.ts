@@ -63,8 +63,8 @@ const HOSTS_MAX = 10_000;
 /** Time in ms for which a host that demanded HTTP/1.1 is not offered HTTP/2. */
 const HTTP1_ONLY_MS = 3_600_000;
 /**
- * Time in ms for which no connection to a host is used again, after the server had closed one. Some
- * servers read each request on a used connection and close without a response: such a request is
+ * Time in ms for which no connection to a host is used again, after the server
+ * has closed one that was used again. Some servers read each request on a used connection and close without a response: such a request is
  * repeated at once, without the delay of the host, so it must not happen with each page.
  */
 const SINGLE_USE_MS = 600_000;

@@ -231,7 +231,7 @@ describe('host leases', () => {
     assert.equal(leases.enter('h', 100, at(510)).kind, 'wait');
   });
 
-  it('what is left of the delay of another network goes on without a request', async () => {
+  it('the next network waits for the rest of a delay, even if no request is made here', async () => {
     const { leases, log, turn } = subject();
     log.answer = 2000;
     leases.enter('h', 100, at(0));

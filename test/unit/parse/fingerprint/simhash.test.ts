@@ -72,7 +72,7 @@ test('simhash: a character that is not a letter changes nothing, whichever way t
 test('simhash: a word of millions of letters counts as one', () => {
   const text = words(60, 9).join(' ');
   const long = 'a'.repeat(5_000_000);
-  assert.equal(of(`${text} ${long} \u00e9`), of(`${text} ${long}<p>\u00e9`));
+  assert.equal(of(`${text} ${long} \u4e00`), of(`${text} ${long}<p>\u4e00`));
 });
 
 test('simhash: words of any script count, whatever their case', () => {

@@ -98,7 +98,7 @@ test('sitemap: reads gzip whatever the file name, and damaged gzip up to the dam
     gzipSync(urlset('http://a.test/1')),
     Buffer.from('\r\n<!-- -->'),
   ]);
-  assert.deepEqual((await read(followed))!.urls.length, 1);
+  assert.equal((await read(followed))!.urls.length, 1);
 });
 
 test('sitemap: rejects pages, images and other content, and ignores a broken end', async () => {
