@@ -148,10 +148,8 @@ class Agent implements RunningAgent {
       isShared: parts.networks !== null,
       linkRules: linkRulesHash(config),
     });
-    this.#stored = new StoredStatus(state.db, {
-      slowed: STALE_PER_STEP,
-      stopped: config.limits.stalePages,
-    });
+    const stale = { slowed: STALE_PER_STEP, stopped: config.limits.stalePages };
+    this.#stored = new StoredStatus(state.db, stale);
     this.#slowTurns = new SlowTurns(parts.log, monotonicMs);
     this.#networks = parts.networks?.build(this.#wiring(parts));
     const scope = requestScopeOf(config);
