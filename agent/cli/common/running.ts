@@ -56,6 +56,8 @@ export function noAnswerText(ids: readonly string[]): string {
 export function barredPath(directory: string): string | null {
   const { R_OK, W_OK, X_OK } = fs.constants;
   const lock = path.join(directory, 'agent.lock');
+  // Even root may not execute (X_OK) an ordinary file.
+  if (isFile(directory)) return null;
   for (const [file, mode] of [
     [directory, R_OK | X_OK],
     [lock, R_OK | W_OK],
@@ -84,6 +86,14 @@ export function permissionMissing(file: string): string {
 export function refuseIfBarred(directory: string): void {
   const barred = barredPath(directory);
   if (barred !== null) throw new Refusal(4, permissionMissing(barred));
+}
+
+function isFile(name: string): boolean {
+  try {
+    return fs.statSync(name).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function isDenied(error: unknown): boolean {
