@@ -312,6 +312,9 @@ export class Centre {
   }
 
   async #settle(open: OpenFrame): Promise<void> {
+    const now = this.#p.now();
+    await Promise.all([...this.#peers.values()].map((peer) => peer.giveUp(open, now)));
+    if (!this.#frames.has(open.frame.number)) return;
     const { verdict, conceded } = this.#frames.verdict(open);
     // From here the decisions stand: the digests count as claimed, or as conceded.
     const { origin, number } = open.frame;

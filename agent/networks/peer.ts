@@ -82,6 +82,21 @@ export class Peer {
     return { asks: this.#asks, reads: this.#reads, errors: this.#loop.errors };
   }
 
+  /**
+   * The verdict on the frame does not await this network any longer. If it has no centre, the claims
+   * that its answer would have named lapse: when it returns, it looks for them.
+   */
+  async giveUp(open: OpenFrame, now: Instant): Promise<void> {
+    const digests = this.#p.frames.undecided(open, this.#p.other);
+    if (digests.length === 0 || this.#loop.troubleMs(now) >= this.#p.settings.timeoutMs / 3) return;
+    try {
+      await this.#pools.lapse(digests);
+    } catch (error) {
+      // Its Redis is away, too: the verdict does not wait for it.
+      this.#p.onError(error);
+    }
+  }
+
   async #step(now: Instant): Promise<number> {
     for (const number of this.#asked.keys()) {
       if (this.#p.frames.has(number)) continue;

@@ -25,6 +25,8 @@ export class Checkers {
   readonly #lastVisits = new Map<string, Visit[]>();
   readonly #fetchedBy = new Map<string, Set<string>>();
   readonly #excused = new Set<string>();
+  /** When a page was last declared new without the answer of a network (ms). */
+  readonly #partialAt = new Map<string, number>();
   /** Pages that other networks had fetched when a network returned, by network. */
   readonly #before = new Map<string, Set<string>>();
   /** Windows after servers lost leases. */
@@ -41,6 +43,12 @@ export class Checkers {
   /** The page is in an open batch during a fault: two networks may fetch it. */
   excuse(page: string): void {
     this.#excused.add(page);
+  }
+
+  /** The page was declared new without the answer of a network. */
+  partial(page: string, nowMs: number): void {
+    this.excuse(page);
+    this.#partialAt.set(page, nowMs);
   }
 
   started(now: Omit<Visit, 'startMs' | 'endMs'>, nowMs: number): Visit {
@@ -69,11 +77,13 @@ export class Checkers {
    * A network that had stopped starts: it must not request what the others have fetched.
    *
    * @param asked - URLs that waited for a verdict when it stopped, and are excused
+   * @param lapsedFromMs - partial verdicts before this time may have left its claims, and are excused
    */
-  returned(network: string, asked: ReadonlySet<string>): void {
-    const fetched = [...this.#fetchedBy].filter(
-      ([page, by]) => !by.has(network) && !asked.has(page),
-    );
+  returned(network: string, asked: ReadonlySet<string>, lapsedFromMs: number): void {
+    const fetched = [...this.#fetchedBy].filter(([page, by]) => {
+      const isLeft = (this.#partialAt.get(page) ?? Infinity) < lapsedFromMs;
+      return !by.has(network) && !asked.has(page) && !isLeft;
+    });
     this.#before.set(network, new Set(fetched.map(([page]) => page)));
   }
 

@@ -280,7 +280,9 @@ export class ModelAgent {
     const row = this.#p.network.rows.get(page)!;
     if (this.#p.network.owner(hostOf(page)) !== this.id) return true;
     // Also if the page was given up meanwhile: when it is wanted again, it may still have this claim.
-    if (verdict.kind === 'new' && verdict.isPartial) this.#p.checkers.excuse(page);
+    if (verdict.kind === 'new' && verdict.isPartial) {
+      this.#p.checkers.partial(page, this.#p.time.nowMs);
+    }
     if (row.state === 'skipped') return false;
     if (row.state !== 'waiting' && row.state !== 'elsewhere') return true;
     if (verdict.kind === 'new') {

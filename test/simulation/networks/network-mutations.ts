@@ -5,6 +5,7 @@
 import { Rest } from '../../../agent/networks/client/rest.ts';
 import { HostLeases } from '../../../agent/networks/host-leases.ts';
 import { OpenFrames } from '../../../agent/networks/open-frames.ts';
+import { Peer } from '../../../agent/networks/peer.ts';
 import { Reporter } from '../../../agent/networks/reporter.ts';
 import { Submitter } from '../../../agent/networks/submitter.ts';
 import { replace, type Undo } from '../undo.ts';
@@ -96,6 +97,8 @@ const REMOVALS = {
   ],
   /** Rule 6: the claims of a network that is away stay, although others take the URLs. */
   lapsed: () => [operation('lapse', (was) => () => was([]))],
+  /** Rule 6: they stay if the verdict does not await them. */
+  'partial-lapsed': () => [replace(Peer.prototype, 'giveUp', () => async () => {})],
   /** Rule 6: a network that returns does not look at its claims before its first visits. */
   'looked-first': () => [replace(Reporter.prototype, 'hasLooked', () => () => true)],
   /** Rule 6: URLs whose claims have lapsed are not asked about again. */

@@ -30,6 +30,8 @@ const UNTIL_MS = 300_000;
 const LEASE_MS = 3000;
 /** After a fault late commands are executed. */
 const LATE_MS = 2000;
+/** From the command that settles a frame to the decisions of its agent, without faults of servers. */
+const VERDICT_MS = 1000;
 
 export async function runNetworks(seed: number, kind: NetworkKind): Promise<NetworkRun> {
   const swarm = new Swarm(seed, kind);
@@ -149,8 +151,10 @@ class Swarm {
       if (state === 'waiting') asked.add(page);
     }
     for (const { id } of running) network.crash(id, this.#random.chance(0.8));
+    // Until its centre has lost the role, no claim lapses.
+    const lapsedFromMs = this.#time.nowMs + LEASE_MS + VERDICT_MS;
     this.#time.after(this.#random.between(100, 4 * LEASE_MS), () => {
-      if (this.#kind === 'stops') this.#checkers.returned(network.name, asked);
+      if (this.#kind === 'stops') this.#checkers.returned(network.name, asked, lapsedFromMs);
       for (const { id } of running) network.start(id);
     });
   }

@@ -10,6 +10,7 @@ const SEEDS_MAX = 150;
 /** A seed that shows the rule, if it is not one of the first. A change of the core shifts it. */
 const SEEDS: Partial<Readonly<Record<NetworkRule, number>>> = {
   'claims-restored': 91,
+  'partial-lapsed': 9144,
   'reports-taken-over': 17,
   filled: 10,
 };
@@ -27,7 +28,12 @@ const kinds = {
   ...{ resent: 'links', overlaps: 'agents' },
   'reports-taken-over': 'agents',
   ...{ 'end-together': 'centres', 'waiting-taken-over': 'stops' },
-  ...{ lapsed: 'stops', 'looked-first': 'stops', 'asked-again': 'stops' },
+  ...{
+    lapsed: 'stops',
+    'partial-lapsed': 'stops',
+    'looked-first': 'stops',
+    'asked-again': 'stops',
+  },
   ...{ given: 'none', 'given-return': 'none' },
   ...{ filled: 'servers', 'claims-restored': 'servers' },
 } satisfies Partial<Record<NetworkRule, NetworkKind>>;

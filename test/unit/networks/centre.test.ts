@@ -59,6 +59,7 @@ function subject(
     ask: async () => {},
     presence: async () => ({ hasCentre: true, mark: '' }),
     marksOf: async (digests) => marksOfB()?.repeat(digests.length) ?? null,
+    lapse: (digests) => answered(`lapse ${digests.join()}`, true),
   };
   const centre = new Centre({
     ...{ settings, agent: 'a-1', token: 'a-1.1', wake: () => {}, isWanted },
@@ -136,6 +137,23 @@ it('centre: a network that has answered is awaited for timeoutMs', async () => {
     verdicts.map(({ isPartial }) => isPartial),
     [false, true],
   );
+});
+
+it('centre: before a partial verdict, the claims of the network that has not answered lapse', async () => {
+  let isAway = false;
+  const { submitted, verdicts, commands, errors, other, runUntil } = subject(() => null);
+  const lapse = other.lapse!;
+  other.lapse = (digests) => (isAway ? Promise.reject(new Error('refused')) : lapse(digests));
+  submitted.push({ id: '1-0', frame: question('a/1', 'x', 'y') });
+  await runUntil(settings.leaseMs / 2);
+  const told = commands.filter((name) => /^(lapse|settle)/.test(name));
+  assert.deepEqual(told.slice(0, 3), ['lapse x,y', 'lapse x,y answered', 'settle']);
+  // Its Redis is away, and the verdict is not delayed.
+  isAway = true;
+  submitted.push({ id: '2-0', frame: question('a/2', 'z') });
+  await runUntil(settings.leaseMs / 2 + 3 * settings.timeoutMs);
+  assert.equal(verdicts.length, 2);
+  assert.deepEqual(errors, ['Error: refused']);
 });
 
 it('centre: frames of a round share round trips, except those with a digest in common', async () => {
