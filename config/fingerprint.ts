@@ -89,6 +89,11 @@ export function sharedSettingsOf(config: Config): string {
   return canonicalJson(shared);
 }
 
+/** The rules that identify URLs, as JSON. */
+export function urlRulesText(config: Config): string {
+  return canonicalJson(urlsOf(config));
+}
+
 /** @returns a hash of the seeds, the sitemaps, the limits and the scope */
 export function crawlKey(config: Config): string {
   const sitemaps = sortedSet(config.sitemaps);

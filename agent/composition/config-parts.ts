@@ -3,7 +3,12 @@
 
 import { createHash } from 'node:crypto';
 import { type AgentEntry, type Config, leaseMsOf } from '../../config/config.ts';
-import { fingerprintHash, fingerprintOf, firstDifference } from '../../config/fingerprint.ts';
+import {
+  fingerprintHash,
+  fingerprintOf,
+  firstDifference,
+  urlRulesText,
+} from '../../config/fingerprint.ts';
 import { compilePattern, type LinearPattern } from '../../config/values/linear-pattern.ts';
 import { seedProblem } from '../../config/values/seed.ts';
 import type { Compression } from '../archive/record/compression.ts';
@@ -63,8 +68,10 @@ export function settingsOf(parts: {
 }
 
 /** What a state file must belong to so that the agent may use it. */
-export function claimsOf({ name, dedup }: Config, agent: string) {
-  return { crawl: name, network: dedup.mode === 'none' ? null : dedup.network, agent };
+export function claimsOf(config: Config, agent: string) {
+  const { name, dedup } = config;
+  const network = dedup.mode === 'none' ? null : dedup.network;
+  return { crawl: name, network, agent, urls: urlRulesText(config) };
 }
 
 /** Seeds and sitemaps as URLs to route. They all parse, since the config was validated. */

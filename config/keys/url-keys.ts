@@ -40,7 +40,7 @@ export const urls = z
   })
   .prefault({})
   .meta({
-    description: 'Which URLs are the same page. Never change these during a crawl.',
+    description: 'Which URLs are the same page. A crawl keeps them.',
   });
 
 export const links = z

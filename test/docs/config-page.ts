@@ -13,7 +13,7 @@ A config is a YAML or JSON file; [config/example.yaml](../config/example.yaml) h
 
 Defaults are in parentheses. *Higher* says what a larger value changes. Durations are milliseconds, or \`500ms\`, \`10s\`, \`2m\`, \`1h\`; sizes are bytes, or \`64KiB\`, \`2MiB\`. Paths are relative to the config file. An unknown key is an error.
 
-All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`overlay\`, \`kademlia\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`, and with \`dedup.mode: redis\` on \`dedup\`. An agent that differs is refused. Never change \`name\` and \`urls\` during a crawl.`;
+All agents must agree on \`name\`, \`scope\`, \`urls\`, \`links\`, \`limits\`, \`politeness\`, \`http.userAgent\` and, in \`cluster\`, \`overlay\`, \`kademlia\`, \`replicas\`, \`backups\`, \`quorum\` (with \`majority\` also on the identifiers) and \`failureDetector\`, and with \`dedup.mode: redis\` on \`dedup\`. An agent that differs is refused, and so is a start in which \`name\` or \`urls\` differ from those of the state.`;
 
 /** @returns the whole page */
 export function configPage(keys: readonly ConfigKey[]): string {

@@ -367,6 +367,20 @@ export const fileSituations: readonly Situation[] = [
     },
   },
   {
+    name: 'the state file has URLs that other rules identified',
+    says: ["agent/storage/file/examination.ts: … was crawled with 'urls.…' …, not …; restore it"],
+    async play(stage) {
+      await stage.completes();
+      stage.edit((config) => (config.urls = { dropTracking: true }));
+      await stage.run(4, 'launch', '--refresh');
+      await stage.completes(...elsewhere(stage));
+      stage.edit((config) => (config.urls = { dropTracking: false }));
+      await stage.completes();
+      stage.edit((config) => (config.urls = { dropTracking: true }));
+      await stage.completes('--fresh');
+    },
+  },
+  {
     name: 'status is called before the agents have ports',
     says: ['agent/cli/common/load-config.ts: ubiring launch ……'],
     async play(stage) {

@@ -307,6 +307,7 @@ function prepare(db: Connection, claims: Claims): void {
       if (claim !== null) save.run(key, claim);
       else leaveNetworks(db);
     }
+    if (claims.urls !== undefined) save.run('urls', claims.urls);
   })();
 }
 

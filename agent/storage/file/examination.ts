@@ -5,6 +5,7 @@
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { firstDifference } from '../../../config/fingerprint.ts';
 import type { Connection } from '../encoding/connection.ts';
 import { MIGRATIONS } from '../schema/migrations.ts';
 import { inconsistencies } from './consistency.ts';
@@ -26,6 +27,8 @@ export interface Claims {
   readonly agent: string;
   /** Absent: the crawl is not shared with other networks. */
   readonly network?: string | null;
+  /** The rules that identify URLs, as JSON. Absent: any. */
+  readonly urls?: string;
 }
 
 /** Characters of a finding in a message: a check may report a page of text. */
@@ -128,7 +131,19 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
       'directory with --data; to discard this state, use launch --fresh, or move it away';
     return { kind: 'foreign', code: 'other_crawl', message };
   }
-  return null;
+  return otherUrlsIn(db, path, claims);
+}
+
+/** The known URLs were identified by other rules: the same page would be crawled again. */
+function otherUrlsIn(db: Connection, path: string, { urls }: Claims): Examined | null {
+  const theirs = metaOf(db, 'urls');
+  if (theirs === undefined || urls === undefined || isUnused(db)) return null;
+  const other = firstDifference(theirs, urls);
+  if (other === null) return null;
+  const message =
+    `${path} was crawled with 'urls.${other.path}' ${other.a}, not ${other.b}; restore it in the ` +
+    'config, or name another directory with --data; to discard this state, use launch --fresh';
+  return { kind: 'foreign', code: 'other_crawl', message };
 }
 
 /** The name of the other crawl that the file belongs to; undefined if `crawl` may use the file. */

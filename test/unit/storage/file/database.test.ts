@@ -255,6 +255,29 @@ test('state: refuses a file of another network, which a crawl has begun that is 
   assert.match(openAs('paris') ?? '', why);
 });
 
+test('state: refuses a file whose URLs were identified by other rules', (t) => {
+  const directory = scratch(t);
+  stateIn(directory);
+  const openAs = (urls?: object) => {
+    const rules = urls && { urls: JSON.stringify(urls) };
+    const opened = openState({ directory, ...mine, ...rules });
+    if (!opened.ok) return opened.message;
+    opened.db.close();
+    opened.unlock();
+    return null;
+  };
+  const rules = { dropTracking: false, dropParameters: ['ref'] };
+  // A file of an earlier version does not say which it had.
+  assert.equal(openAs(rules), null);
+  assert.equal(openAs(rules), null);
+  const why =
+    /'urls\.dropTracking' false, not true; restore it in the config, .* --data; .* --fresh$/;
+  assert.match(openAs({ ...rules, dropTracking: true }) ?? '', why);
+  const list = /'urls\.dropParameters' \["ref"\], not \["ref","x"\]; restore/;
+  assert.match(openAs({ ...rules, dropParameters: ['ref', 'x'] }) ?? '', list);
+  assert.equal(openAs(), null, 'a tool that has no rules');
+});
+
 test('state: takes over an empty file of another crawl whose agent never joined', (t) => {
   const directory = scratch(t);
   const opening = (crawl: string, agent = 'a') => openState({ directory, crawl, agent });
