@@ -1,10 +1,8 @@
 // Repairs the archive of an earlier run before anything is written. It cuts the newest file after
-// the last record that the database has committed, so that torn and uncommitted records disappear
-// from the file and its index; their pages are fetched again. An uncommitted record before that one
-// stays, since a file is cut only at its end. Only the newest file can need a cut, because the
-// writer begins a file only when the last record of the previous one is committed. If the database
-// does not know the file, because the database is new or replaces a damaged one, whole records
-// stay.
+// its last whole record that the index has, so that a torn record disappears. Whole records stay,
+// also those that the database has not committed: the database may be an older copy, and copies of
+// its rows at other agents may name these records. Only the newest file can need a cut, because the
+// writer begins a file only when the last record of the previous one is committed.
 
 import fs from 'node:fs';
 import { join } from 'node:path';
@@ -42,20 +40,15 @@ export function recoverArchive(
 ): Recovered {
   const files = filesOf(directory, agent);
   const newest = files.at(-1);
-  const before = files.at(-2);
   const serial = (newest?.serial ?? 0) + 1;
   const unharmed = { serial, lost: null, notice: null };
   if (newest !== undefined) {
+    const isExact = known?.file === newest.warc && newest.bytes === known.end;
+    const end = isExact ? known.end : wholeRecords(directory, newest);
     if (known?.file === newest.warc && newest.bytes >= known.end) {
-      cut(directory, newest, known.end);
+      cut(directory, newest, Math.max(known.end, end));
       return unharmed;
     }
-    if (known !== null && before?.warc === known.file && before.bytes === known.end) {
-      // The newest file was begun after the last commit: none of its records is committed.
-      cut(directory, newest, 0);
-      return unharmed;
-    }
-    const end = wholeRecords(directory, newest);
     if (end > 0 || newest.bytes <= HARDLY_BEGUN_BYTES) cut(directory, newest, end);
     if (known?.file === newest.warc) {
       const repair =
@@ -64,7 +57,7 @@ export function recoverArchive(
           : 'it was cut after its last whole record';
       const notice =
         `${join(directory, newest.warc)} has ${newest.bytes} bytes, but the state expects ` +
-        `${known.end}: ${repair}, and the pages of lost records are queued again`;
+        `${known.end}: ${repair}, and the pages of lost records that the state has are queued again`;
       return { serial, lost: { file: newest.warc, from: end }, notice };
     }
   }

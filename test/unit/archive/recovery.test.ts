@@ -79,23 +79,32 @@ for (const formats of packings) {
       assert.deepEqual(sizes(directory), before);
     });
 
-    test('recovery: truncates whole records that the state does not know, and their index lines', async (t) => {
+    test('recovery: keeps whole records that the state does not know, and removes a torn one', async (t) => {
       const { directory, places } = archived(t, 3, 3);
-      const known = places[1]![0]!;
-      assert.deepEqual(recoverArchive(directory, 'a1', known).lost, null);
-      const file = path.join(directory, known.file);
-      assert.equal(fs.statSync(file).size, known.end);
-      const index = indexOf(file);
-      assert.equal(fs.readFileSync(index, 'utf8').split('\n').length, 2);
-      assert.equal((await readWarc(file)).length, 4);
+      const [known, second, third] = places[1]!;
+      const file = path.join(directory, known!.file);
+      fs.truncateSync(file, third!.end - 1);
+      assert.deepEqual(recoverArchive(directory, 'a1', known!).lost, null);
+      assert.equal(fs.statSync(file).size, second!.end);
+      assert.equal(fs.readFileSync(indexOf(file), 'utf8').split('\n').length, 3);
+      assert.equal((await readWarc(file)).length, 1 + 2 * 3);
     });
 
-    test('recovery: deletes a file that was begun after the last commit', (t) => {
+    test('recovery: keeps the records of the state if the index has lost their lines', (t) => {
+      const { directory, places } = archived(t, 3);
+      const [first, second] = places[0]!;
+      const file = path.join(directory, first!.file);
+      const [line] = fs.readFileSync(indexOf(file), 'utf8').split('\n');
+      fs.writeFileSync(indexOf(file), `${line}\n`);
+      recoverArchive(directory, 'a1', second!);
+      assert.equal(fs.statSync(file).size, second!.end);
+    });
+
+    test('recovery: keeps a file that was begun after the last commit', (t) => {
       const { directory, places } = archived(t, 3, 2);
-      const [first] = places as [ArchivePlace[], ArchivePlace[]];
-      recoverArchive(directory, 'a1', first[2]!);
-      assert.deepEqual(Object.keys(sizes(directory)).length, 2);
-      assert.ok(fs.existsSync(path.join(directory, first[0]!.file)));
+      const before = sizes(directory);
+      recoverArchive(directory, 'a1', places[0]![2]!);
+      assert.deepEqual(sizes(directory), before);
     });
 
     test('recovery: deletes no file when the state is an older copy', (t) => {
@@ -123,15 +132,15 @@ for (const formats of packings) {
     });
 
     test('recovery: gives the same result when the index is already sorted', async (t) => {
-      for (const known of ['the state', null]) {
+      for (const known of [0, null]) {
         const { directory, places } = archived(t, 4);
         const file = path.join(directory, places[0]![0]!.file);
         const lines = fs.readFileSync(indexOf(file), 'utf8').trim().split('\n');
         // Reversed, so that the line of the last record comes first.
         fs.writeFileSync(indexOf(file), `${lines.toReversed().join('\n')}\n`);
         const third = places[0]![2]!;
-        if (known === null) fs.truncateSync(file, places[0]![3]!.end - 1);
-        recoverArchive(directory, 'a1', known === null ? null : third);
+        fs.truncateSync(file, places[0]![3]!.end - 1);
+        recoverArchive(directory, 'a1', known === null ? null : places[0]![known]!);
         assert.equal(fs.statSync(file).size, third.end);
         const left = fs.readFileSync(indexOf(file), 'utf8').trim().split('\n');
         assert.deepEqual(left, lines.slice(0, 3).toSorted());
