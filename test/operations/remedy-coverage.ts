@@ -436,7 +436,10 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
 export const noRemedies: readonly (readonly [says: string, why: string])[] = [
   ['list-process.ts: the list was not complete after', 'says how long it is not made again'],
   ['the HTTP server has ended (…), and is started again', 'the agent does this itself'],
-  ['and the pages of lost records that the state has are queued again', 'the agent does this itself'],
+  [
+    'and the pages of lost records that the state has are queued again',
+    'the agent does this itself',
+  ],
   ['pages whose records were lost are queued again', 'the agent does this itself'],
   ['; it is started again in …', 'the launch does this itself'],
   ['the crawl is not complete and continues; --refresh needs a complete', 'the crawl continues'],
