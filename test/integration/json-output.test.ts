@@ -45,10 +45,15 @@ test('seed refuses invalid and out-of-scope URLs even if no agent runs', async (
   const nonsense = await run('seed', config, 'mailto:x@example.org', 'http://elsewhere.test/');
   assert.equal(nonsense.code, 1, nonsense.stderr);
   assert.match(
-    nonsense.stderr,
+    nonsense.stdout,
     /^mailto:x@example\.org: refused: .*\n.*elsewhere.*: refused: out of scope: .*; change scope and/,
   );
   assert.doesNotMatch(nonsense.stderr, /add the/);
+  const long = `http://example.org/?${'q'.repeat(8000)}`;
+  const tooLong = await run('seed', config, long, '--json');
+  assert.equal(tooLong.code, 1, tooLong.stderr);
+  const why = 'longer than 8000 characters; write a shorter URL';
+  assert.deepEqual(JSON.parse(tooLong.stdout), { [long]: { refused: why } });
   const mixed = await run('seed', config, 'http://elsewhere.test/', 'http://example.org/new');
   assert.equal(mixed.code, 1, mixed.stderr);
   assert.match(mixed.stderr, /elsewhere\.test\/: refused[\s\S]*add the other URLs to the seeds/);

@@ -3,7 +3,7 @@
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import { type Explanation, explanationOf } from '../../control/explanation.ts';
-import { asForm, type CrawlUrl, type Identity } from '../../url/crawl-url.ts';
+import { asForm, type CrawlUrl, type Identity, URL_CHARS_MAX } from '../../url/crawl-url.ts';
 import { splitIdentity } from '../../url/url-key.ts';
 import { type Asked, askInTurn } from '../common/ask.ts';
 import { messageOf } from '../common/exit-code.ts';
@@ -65,10 +65,15 @@ async function ask(
   whom: Asked,
   { identity, fetchUrl }: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
 ): Promise<Answer | null> {
-  const answer = await askInTurn(whom, 'explain', [identity, fetchUrl]);
+  // An agent stores no longer URL, and does not answer a message that has one: only the host counts.
+  const isLong = Math.max(identity.length, fetchUrl.length) > URL_CHARS_MAX;
+  const root = new URL('/', identity).href;
+  const asked = isLong ? [root, root] : [identity, fetchUrl];
+  const answer = await askInTurn(whom, 'explain', asked);
   if (!answer.ok) return null;
   const { owner, facts } = answer.result as Omit<Answer, 'by'>;
-  return { by: answer.by, owner, facts };
+  const unknown = { url: null, robots: null, inOutbox: false, askedFor: null };
+  return { by: answer.by, owner, facts: facts && (isLong ? { ...facts, ...unknown } : facts) };
 }
 
 function fileSource(
