@@ -61,7 +61,10 @@ export function Replay({ colours, theme, filters, setFilters }) {
   const lost = problems.length > 0 && html`<section class="card problems"><h2>Not shown</h2><${Problems} problems=${problems} /></section>`;
   if (!span) return html`${lost}<p class="quiet">The agents have recorded nothing yet. They take a sample every 10 s.</p>`;
   const now = history.agents.map(({ samples }) => samplesAt(samples, [at])[0]);
-  const total = (i) => now.reduce((sum, sample) => sum + (sample?.[i] ?? 0), 0);
+  const isKnown = now.some((sample) => sample !== null);
+  const total = (i, text) => (isKnown ? text(now.reduce((sum, sample) => sum + (sample?.[i] ?? 0), 0)) : '–');
+  // No event tells the end of an agent that was stopped or killed with all others.
+  const hasEnded = !isKnown && history.agents.some(({ samples }) => samples[0]?.[0] <= at);
   const { times, of } = valuesUntil(history, at);
   const ids = history.agents.map(({ id }) => id);
   const past = changesUntil(history.changes, at);
@@ -83,15 +86,19 @@ export function Replay({ colours, theme, filters, setFilters }) {
       </label>
       <dl class="numbers">
         ${[
-          ['pages then', count(total(1))],
-          ['pages/s then', rate(total(3))],
-          ['queued then', count(total(2))],
+          ['pages then', total(1, count)],
+          ['pages/s then', total(3, rate)],
+          ['queued then', total(2, count)],
         ].map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
       </dl>
     </div>
     <div class="grid">
       <section class="card"><h2>Members at that time</h2>
-        <${Circle} circle=${circle} at=${circle?.at} colours=${colours} middle=${{ value: String(circle?.views[0]?.agents.length ?? 0), label: 'agents' }} />
+        ${
+          hasEnded
+            ? html`<p class="quiet">No agent has recorded anything at that time.</p>`
+            : html`<${Circle} circle=${circle} at=${circle?.at} colours=${colours} middle=${{ value: String(circle?.views[0]?.agents.length ?? 0), label: 'agents' }} />`
+        }
       </section>
       <section class="card"><h2>Changes until then</h2>
         <ol class="events" aria-label="Changes of the members, the latest first">

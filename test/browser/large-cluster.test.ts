@@ -345,6 +345,11 @@ describe('dashboard of clusters that do not exist', { skip, concurrency: 1 }, ()
       .getByRole('listitem');
     assert.equal(await changes.count(), 1);
     assert.match(await changes.innerText(), /a1\s+joins\s+seen by a1, a2, a3, a4$/);
+    // Before the first samples nothing is known, which is not the same as 0 pages.
+    const pages = page.locator('.player dd').first();
+    assert.equal(await pages.innerText(), '400');
+    await page.goto(`${cluster.url}#replay?at=1500`);
+    await page.locator('.player dd', { hasText: '–' }).first().waitFor();
     await page.close();
   });
 
