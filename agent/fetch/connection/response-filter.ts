@@ -155,9 +155,14 @@ function agreedCodings(codings: readonly string[]): string {
   return known.every(isChunked) ? 'chunked' : known.join(', ');
 }
 
-/** Renames the fields that do not describe the stored body (`raw-heads.ts`). */
+/**
+ * Renames the fields that do not describe the stored body (`raw-heads.ts`). Every line ends in
+ * CRLF, because readers of archives find the end of the head by its empty CRLF line. A CR inside a
+ * line and the line of a folded field stay.
+ */
 function archivedHead(text: string, isLengthVoid: boolean): string {
-  const named = text.replace(/^transfer-encoding(?=[ \t]*:)/gim, ORIGINAL_TRANSFER_ENCODING);
+  const lines = text.replace(/\r?\n/g, '\r\n');
+  const named = lines.replace(/^transfer-encoding(?=[ \t]*:)/gim, ORIGINAL_TRANSFER_ENCODING);
   return isLengthVoid ? named.replace(/^(?=content-length[ \t]*:)/gim, 'X-Orig-') : named;
 }
 
@@ -171,7 +176,7 @@ export class ResponseFilter {
   #interim = 0;
   /** The connection must not be reused after this response. */
   isOdd = false;
-  /** For the archive: the head as received; null: the parser saw it unchanged. */
+  /** For the archive: the head as received, except its line ends; null: the parser saw it unchanged. */
   oddHead: string | null = null;
 
   constructor(headBytesMax: number) {

@@ -45,7 +45,7 @@ async function onlyRecord(plain: Uint8Array): Promise<ReadRecord> {
   return record;
 }
 
-async function readWarcBytes(bytes: Uint8Array): Promise<ReadRecord[]> {
+export async function readWarcBytes(bytes: Uint8Array): Promise<ReadRecord[]> {
   const records: ReadRecord[] = [];
   const said: string[] = [];
   const { warn } = console;

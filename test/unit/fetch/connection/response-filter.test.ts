@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { filterHead, ResponseFilter } from '../../../../agent/fetch/connection/response-filter.ts';
+import { readWarcBytes } from '../../archive/reading.ts';
 
 const HEAD_BYTES_MAX = 16 * 1024;
 
@@ -153,4 +154,35 @@ test('response filter: passes or drops any bytes without an error', () => {
       passed([Buffer.from('HTTP/1.1 200 OK\r\n'), ...pieces]);
     }),
   );
+});
+
+test('response filter: readers of archives find the body after a head with bare LF line ends', async () => {
+  const field = 'Content-Type: text/html';
+  for (const [received, kept = received.replace(/\r?\n/g, '\r\n')] of [
+    [`HTTP/1.1 200 OK\n${field}\nContent-Length: 6\n\n`],
+    [`HTTP/1.1 200 OK\r\n${field}\r\nContent-Length: 6\r\n\n`],
+    [`HTTP/1.1 200 OK\r\n${field}\nContent-Length: 6\n\r\n`],
+    [
+      `HTTP/1.1 200 OK\nX: a\rb\n\tfolded\n${field}\n\n`,
+      `HTTP/1.1 200 OK\r\nX: a\rb\r\n\tfolded\r\n${field}\r\n\r\n`,
+    ],
+  ] as const) {
+    const filter = new ResponseFilter(HEAD_BYTES_MAX);
+    filter.push(Buffer.from(`${received}lfonly`, 'latin1'));
+    assert.equal(filter.oddHead, kept);
+    const http = `${filter.oddHead}lfonly`;
+    const warc = [
+      'WARC/1.1',
+      'WARC-Type: response',
+      'WARC-Target-URI: http://h.test/',
+      'WARC-Date: 2025-01-01T00:00:00Z',
+      'WARC-Record-ID: <urn:uuid:12345678-feed-4b1d-b1b7-0123456789ab>',
+      'Content-Type: application/http; msgtype=response',
+      `Content-Length: ${http.length}`,
+    ].join('\r\n');
+    const bytes = Buffer.from(`${warc}\r\n\r\n${http}\r\n\r\n`, 'latin1');
+    const [record] = await readWarcBytes(bytes);
+    assert.equal(String(record?.payload), 'lfonly', JSON.stringify(received));
+    assert.equal(record?.fields['content-type'], 'text/html');
+  }
 });
