@@ -273,7 +273,7 @@ function addExportCommand(root: Command, action: ActionOf): void {
     .addOption(
       new Option(
         '--format <format>',
-        'graph prints source, tab, target: all links if archive.links was true, else first referrers',
+        'graph prints source, tab, target: all links of pages read with archive.links, else first referrers',
       )
         .choices(exportFormats)
         .default(exportFormats[0]),

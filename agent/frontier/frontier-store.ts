@@ -140,8 +140,12 @@ export interface FrontierStore {
   nextUrlAt(hostNumber: number): number | 'networks' | null;
   /** Ends a queued URL with its record. Has no effect if the URL has ended already. */
   recordPage(hostNumber: number, page: PageRecord): void;
-  /** Replaces the targets of the page in the view `links`. */
-  saveLinks(source: string, targets: readonly string[]): void;
+  /**
+   * Replaces the targets of the page in the view `links`.
+   *
+   * @param wasRead - the page was read before, so it is also stored that it has no links
+   */
+  saveLinks(source: string, targets: readonly string[], wasRead?: boolean): void;
   requeue(hostNumber: number, url: string, retry: Retry): void;
   /**
    * Requeues a page that ended with a redirect.

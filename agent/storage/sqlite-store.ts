@@ -438,8 +438,8 @@ export class SqliteStore implements Store, FrontierStore {
     this.#urls.recordPage(hostNumber, page);
   }
 
-  saveLinks(source: string, targets: readonly string[]): void {
-    if (targets.length === 0) this.#s.dropLinks.run(source);
+  saveLinks(source: string, targets: readonly string[], wasRead = false): void {
+    if (targets.length === 0 && !wasRead) this.#s.dropLinks.run(source);
     else this.#s.saveLinks.run(source, JSON.stringify(targets));
   }
 

@@ -399,6 +399,7 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['query-runs.ts: add a LIMIT to the query', 'more than 8 MB of rows'],
   ['query-runs.ts: narrow it to some hosts', 'a query of 20 s'],
   ['query-runs.ts: run "ubiring query" on the machine of the agent', 'an unexpected failure'],
+  ['the links of all pages anew', 'a graph of pages read before and after archive.links'],
   ['site.ts: ubiring status shows the cluster', 'an agent of another crawl at an endpoint'],
   ['run npm install … @redis/client@6', 'a package registry'],
   ['redis-password.ts: set … or …, not both', 'another environment of the process'],

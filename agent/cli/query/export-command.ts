@@ -9,6 +9,7 @@ import {
   EXPORT_REFERRERS,
   EXPORT_URLS,
   HAS_LINKS,
+  HAS_LINKS_OF,
 } from '../../storage/reads/export-queries.ts';
 import { type ExitCode, messageOf } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
@@ -26,6 +27,15 @@ const NO_LINKS =
   'the crawl has kept no links: the graph has only the first link found to each known URL; ' +
   "with 'archive.links: true' in the config the next crawl keeps all links";
 
+/** Pages of which it is remembered whether their links are stored. */
+const PAGES_MAX = 65_536;
+
+/** @param edges - links of pages without stored links */
+const someLinks = (edges: number) =>
+  `the crawl has not kept the links of all pages: ${edges} links of the graph are only the first ` +
+  "link found to a URL; with 'archive.links: true' in the config, launch with --refresh reads the " +
+  'links of all pages anew';
+
 export async function exportCrawl(
   file: string,
   flags: CommonFlags & { readonly format?: ExportFormat },
@@ -37,8 +47,9 @@ export async function exportCrawl(
   const db = views.open();
   const outlet = new Outlet();
   try {
-    for (const text of linesOf(flags.format ?? exportFormats[0], db, files))
-      await outlet.write(text);
+    const format = flags.format ?? exportFormats[0];
+    const onPartial = (edges: number) => say(someLinks(edges));
+    for (const text of linesOf(format, db, files, onPartial)) await outlet.write(text);
   } catch (error) {
     if (!isDamage(error)) throw error;
     views.onProblem(messageOf(error));
@@ -50,14 +61,19 @@ export async function exportCrawl(
   return crawl.end();
 }
 
-/** Pieces of about `CHUNK_CHARS`, each of whole lines. */
+/**
+ * Pieces of about `CHUNK_CHARS`, each of whole lines.
+ *
+ * @param onPartial - called with the number of first links if a graph has some besides stored links
+ */
 export function* linesOf(
   format: ExportFormat,
   db: Database.Database,
   files: readonly StateFile[],
+  onPartial: (edges: number) => void = () => {},
 ): Generator<string> {
   let gathered = '';
-  for (const line of rowsOf(format, db, files)) {
+  for (const line of rowsOf(format, db, files, onPartial)) {
     gathered += line;
     if (gathered.length < CHUNK_CHARS) continue;
     yield gathered;
@@ -70,6 +86,7 @@ function* rowsOf(
   format: ExportFormat,
   db: Database.Database,
   files: readonly StateFile[],
+  onPartial: (edges: number) => void,
 ): Generator<string> {
   switch (format) {
     case 'jsonl': {
@@ -82,12 +99,45 @@ function* rowsOf(
       yield* tabbed(db, EXPORT_URLS);
       return;
     case 'graph':
-      if (files.some(hasLinks)) return yield* tabbed(db, EXPORT_LINKS);
-      for (const sql of EXPORT_REFERRERS) yield* tabbed(db, sql);
+      yield* graph(db, files.filter(hasLinks), onPartial);
       return;
     default:
       return assertNever(format);
   }
+}
+
+/**
+ * The stored links of each page, or, of a page without them, the first links found to URLs.
+ * `archive.links` may have changed during the crawl.
+ *
+ * @param holders - files with links
+ */
+function* graph(
+  db: Database.Database,
+  holders: readonly StateFile[],
+  onPartial: (edges: number) => void,
+): Generator<string> {
+  if (holders.length > 0) yield* tabbed(db, EXPORT_LINKS);
+  const known = new Map<string, boolean>();
+  const isStored = (source: string) => {
+    let is = known.get(source);
+    if (is === undefined) {
+      is = holders.some((file) => !file.rows(HAS_LINKS_OF, source).next().done);
+      if (known.size === PAGES_MAX) known.clear();
+      known.set(source, is);
+    }
+    return is;
+  };
+  let edges = 0;
+  for (const sql of EXPORT_REFERRERS) {
+    for (const [source, target] of db.prepare<unknown[], string[]>(sql).raw().iterate()) {
+      if (isStored(source!)) continue;
+      yield `${source}\t${target}\n`;
+      // The links of a robots.txt file are never stored.
+      if (!source!.endsWith('/robots.txt')) edges++;
+    }
+  }
+  if (holders.length > 0 && edges > 0) onPartial(edges);
 }
 
 /** Lines of tab-separated values. Canonical URLs contain neither tabs nor line breaks. */

@@ -316,6 +316,7 @@ function saveLinks(store: FrontierStore, outcome: ResponseOutcome): void {
   store.saveLinks(
     request.url,
     links.map(({ url }) => url),
+    request.previous !== undefined,
   );
 }
 

@@ -5,10 +5,10 @@ export const EXPORT_PAGES = 'SELECT * FROM pages';
 
 export const EXPORT_URLS = 'SELECT url FROM pages';
 
-/** Columns: source, target. For a crawl that kept its links. */
+/** Columns: source, target. Of the pages whose links are stored. */
 export const EXPORT_LINKS = 'SELECT source, target FROM links';
 
-/** For a crawl without links: each URL once, with the page on which it was first found. */
+/** Each URL once, with the page on which it was first found. For pages without stored links. */
 export const EXPORT_REFERRERS: readonly string[] = [
   'pages WHERE NOT queued_again AND skipped IS NULL AND',
   'frontier WHERE',
@@ -17,3 +17,6 @@ export const EXPORT_REFERRERS: readonly string[] = [
 
 /** One row if the file has any links. Runs on one file. */
 export const HAS_LINKS = 'SELECT 1 FROM page_links LIMIT 1';
+
+/** One row if the file has the links of this page, or that it has none. Runs on one file. */
+export const HAS_LINKS_OF = 'SELECT 1 FROM page_links WHERE source = ?';

@@ -47,12 +47,12 @@ function write(agent: string, known: readonly Known[], links: readonly [string, 
   opened.unlock();
 }
 
-function exported(format: ExportFormat): string {
+function exported(format: ExportFormat, onPartial?: (edges: number) => void): string {
   const { files } = openStateFiles(dataDir, []);
   const views = new ClusterViews(files, assert.fail, () => undefined);
   const db = views.open();
   try {
-    return [...linesOf(format, db, files)].join('');
+    return [...linesOf(format, db, files, onPartial)].join('');
   } finally {
     db.close();
     views.close();
@@ -126,6 +126,41 @@ describe('export', () => {
     );
     const graph = [`${url}\thttp://far.test/`, `${url}\thttp://one.test/x`];
     assert.deepEqual(sorted(exported('graph')), graph);
+  });
+
+  test('export: the graph has first referrers only of pages without stored links', () => {
+    const [root, old, fresh, bare] = ['', 'old', 'fresh', 'bare'].map(
+      (at) => `http://one.test/${at}`,
+    );
+    const known = [
+      { url: root!, fetchedAt: 1 },
+      { url: old!, referrer: root!, fetchedAt: 2 },
+      { url: fresh!, referrer: old!, fetchedAt: 3 },
+      { url: 'http://one.test/sitemap.xml', referrer: 'http://one.test/robots.txt' },
+      { url: 'http://one.test/queued', referrer: fresh! },
+    ];
+    write('a1', known, [[fresh!, root!]]);
+    write('a2', [{ url: 'http://two.test/', referrer: bare! }], [[bare!, 'http://two.test/']]);
+    const partial: number[] = [];
+    const graph = () => sorted(exported('graph', (edges) => partial.push(edges)));
+    const robots = 'http://one.test/robots.txt\thttp://one.test/sitemap.xml';
+    const stored = [`${fresh}\t${root}`, `${bare}\thttp://two.test/`, robots];
+    assert.deepEqual(graph(), [...stored, `${root}\t${old}`, `${old}\t${fresh}`].toSorted());
+    assert.deepEqual(partial, [2]);
+    // Read again, both have other links.
+    const opened = openState({
+      ...{ directory: path.join(dataDir, 'a1'), crawl: 'c', agent: 'a1' },
+    });
+    assert.ok(opened.ok);
+    const store = new SqliteStore(opened.db, { durability: 'process', hostDelayMs: 100 });
+    store.begin();
+    store.saveLinks(root!, [fresh!], true);
+    store.saveLinks(old!, [], true);
+    store.commit(false);
+    store.close();
+    opened.unlock();
+    assert.deepEqual(graph(), [...stored, `${root}\t${fresh}`].toSorted());
+    assert.deepEqual(partial, [2]);
   });
 
   test('export: yields whole lines in pieces of bounded size', () => {
