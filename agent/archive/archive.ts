@@ -11,7 +11,8 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { type ArchiveError, archiveErrorOf } from './archive-failure.ts';
 import type { CaptureItem, FromWorker, ToWorker, WorkerStart } from './archive-worker.ts';
-import type { ArchivePlace, ArchivePosition, Capture } from './record/capture.ts';
+import { keptOriginal, type LatestRecord } from './kept-original.ts';
+import type { ArchivedPayload, ArchivePlace, ArchivePosition, Capture } from './record/capture.ts';
 import type { Compression } from './record/compression.ts';
 import type { Fields } from './record/record.ts';
 import { type Recovered, recoverArchive } from './recovery.ts';
@@ -105,6 +106,15 @@ export class Archive {
       if (isIdle && this.#waiting.length >= others * SHARE_AWAITED) this.#pump();
       else this.#gathering ??= setTimeout(() => this.#pump(), AWAITED_MS_MAX);
     });
+  }
+
+  /**
+   * The record that has the payload of a page, if a file of this archive still has it. Never rejects.
+   *
+   * @param latest - the latest record of the page, maybe in the archive of another agent
+   */
+  originalOf(latest: LatestRecord): Promise<ArchivedPayload | null> {
+    return keptOriginal(this.#o.directory, this.#o.agent, latest);
   }
 
   /** Reports to the thread that the database has committed everything up to this place. */

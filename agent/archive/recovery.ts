@@ -131,12 +131,12 @@ function readTail(path: string): string {
 
 /** Adds payloads of earlier runs, the newest index files first, until `seen` is full. */
 export function fillSeen(directory: string, agent: string, seen: SeenPayloads): void {
-  for (const { index } of filesOf(directory, agent).reverse()) {
+  for (const { index, warc } of filesOf(directory, agent).reverse()) {
     for (const line of readTail(join(directory, index)).split('\n').reverse()) {
       if (seen.isFull) return;
       const entry = readCdxjLine(line);
       if (entry === null || entry.mime === 'warc/revisit') continue;
-      seen.add(entry.digest, { url: entry.url, date: entry.date });
+      seen.add(entry.digest, { url: entry.url, date: entry.date, file: warc });
     }
   }
 }

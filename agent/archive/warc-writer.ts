@@ -130,18 +130,21 @@ export class WarcWriter {
   append(capture: Capture, body: Uint8Array): ArchivePlace {
     const current = this.#current ?? this.#open();
     const { warcinfoId, names, warc, index } = current;
-    const { newId, seen } = this.#o;
-    const records = captureRecords(capture, body, { warcinfoId, newId, seen });
+    const { newId, seen, directory } = this.#o;
+    const file = names.warc;
+    const isKept = (name: string) => name === file || fs.existsSync(join(directory, name));
+    const context = { warcinfoId, newId, seen, file, isKept };
+    const records = captureRecords(capture, body, context);
     warc.add(this.#packed(records.metadata));
     warc.add(this.#packed(records.request));
     const offset = warc.end;
     const packed = this.#packed(records.response);
     warc.add(packed);
-    const place = { length: packed.byteLength, offset, filename: names.warc };
+    const place = { length: packed.byteLength, offset, filename: file };
     index.add(Buffer.from(cdxjLine({ ...records.indexed, ...place })));
-    const { original } = records;
-    const at = { file: names.warc, offset, end: warc.end, indexEnd: index.end };
-    return original ? { ...at, original } : at;
+    const { payload } = records;
+    const at = { file, offset, end: warc.end, indexEnd: index.end };
+    return payload === undefined ? at : { ...at, payload };
   }
 
   /** Writes what was appended. On return it is as safe as `durable` requires. */

@@ -155,7 +155,7 @@ export function fetchingOf(
     onUnreachable: ({ host, address }) => {
       if (address) addresses?.failed(host, address);
     },
-    ...(archive && { archive: (capture, body, others) => archive.append(capture, body, others) }),
+    ...(archive && { archive }),
   });
   const close = async () => {
     await Promise.all([fetcher.close(), parsing.close(), archive?.close()]);

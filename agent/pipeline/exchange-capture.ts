@@ -1,16 +1,20 @@
 // Builds the archive record of an exchange, and the outcome of a page that could not be archived.
 
-import type { Capture } from '../archive/record/capture.ts';
+import type { ArchivedPayload, Capture } from '../archive/record/capture.ts';
 import type { PageRequest } from '../core/protocol/effects.ts';
 import type { Outcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse, RawExchange } from '../fetch/fetch.ts';
-import { archivedOf } from './revalidation.ts';
 
-/** The metadata shows readers of the archive the referrer, depth, attempt and duration. */
+/**
+ * The metadata shows readers of the archive the referrer, depth, attempt and duration.
+ *
+ * @param previous - the payload of the page in this agent's archive; null: none
+ */
 export function captureOf(
   request: PageRequest,
   response: FetchResponse,
   raw: RawExchange,
+  previous: ArchivedPayload | null,
 ): Capture {
   const { ip, status, contentType, durationMs, endedAt } = response;
   const { url, requestHead, responseHead, truncated } = raw;
@@ -20,7 +24,6 @@ export function captureOf(
     metadata.push(['depth', String(request.depth)], ['attempt', String(request.attempts + 1)]);
   }
   metadata.push(['fetchTimeMs', String(Math.round(durationMs))]);
-  const previous = archivedOf(request);
   return {
     ...{ url, ip, startedAt: endedAt - durationMs, requestHead, responseHead },
     ...{ status, contentType, truncated, metadata },

@@ -1,8 +1,9 @@
 // Turns a request of the visits into its outcome: fetches it, then parses a page or interprets a
 // robots.txt. Connects the folders fetch, parse and robots, which do not import each other.
 
-import type { Capture } from '../archive/record/capture.ts';
+import type { ArchivedPayload, Capture } from '../archive/record/capture.ts';
 import type { PageRequest } from '../core/protocol/effects.ts';
+import type { PageRow } from '../core/protocol/messages.ts';
 import type { ArchivedAt, Outcome } from '../core/protocol/outcome.ts';
 import type { BodyBudget } from '../fetch/body/body-budget.ts';
 import type { Fetcher, FetchRequest, FetchResponse } from '../fetch/fetch.ts';
@@ -33,17 +34,20 @@ export interface PipelineParts extends PageLinksParts, RobotsAnswersParts {
   readonly mayWrite: (request: PageRequest) => boolean;
   /** Called when a connection could not be opened. */
   readonly onUnreachable?: (request: PageRequest) => void;
+  /** Absent: no archive. */
+  readonly archive?: PageArchive;
+}
+
+interface PageArchive {
   /**
-   * Archives an exchange; absent: no archive.
+   * Archives an exchange.
    *
    * @param others - number of other open exchanges
    * @returns the place of the record once it is on disk; null: it could not be archived
    */
-  readonly archive?: (
-    capture: Capture,
-    body: Uint8Array[],
-    others: number,
-  ) => Promise<ArchivedAt | null>;
+  append(capture: Capture, body: Uint8Array[], others: number): Promise<ArchivedAt | null>;
+  /** The payload of a page of an earlier round, if this archive still has it. Never rejects. */
+  originalOf(previous: PageRow): Promise<ArchivedPayload | null>;
 }
 
 export class PagePipeline {
@@ -81,8 +85,10 @@ export class PagePipeline {
     const isRobots = request.kind === 'robots';
     const declared = !isRobots && isDeclared(request);
     const pageMax = declared ? SITEMAP_BYTES_MAX : this.#p.bodyBytesMax;
+    const original = await this.#originalOf(request);
+    const headers = conditionsOf(request, original !== null || this.#p.archive === undefined);
     const result = await this.#p.fetcher.fetch({
-      headers: conditionsOf(request, this.#p.archive !== undefined),
+      headers,
       url: request.fetchUrl,
       // Content types without links are not read to the end, but a sitemap may have any type.
       kind: declared ? 'robots' : request.kind,
@@ -98,10 +104,11 @@ export class PagePipeline {
     if (result.kind === 'failure') {
       return isRobots ? this.#robots.outcomeOf(request, result) : failureOutcome(request, result);
     }
-    const archiving = this.#archive(request, result);
+    const archiving = this.#archive(request, result, original);
+    const isConditional = Object.keys(headers).length > 0;
     const outcome = isRobots
       ? this.#robots.outcomeOf(request, result)
-      : await this.#page(request, result);
+      : await this.#page(request, result, isConditional);
     span.stage('parsed');
     const archived = await archiving;
     if (archived === undefined) return outcome;
@@ -113,15 +120,18 @@ export class PagePipeline {
   async #archive(
     request: PageRequest,
     response: FetchResponse,
+    original: ArchivedPayload | null,
   ): Promise<ArchivedAt | null | undefined> {
     const { raw } = response;
     if (raw === null) return undefined;
-    return this.#p.archive?.(captureOf(request, response, raw), raw.body, this.#open.size);
+    const capture = captureOf(request, response, raw, original);
+    return this.#p.archive?.append(capture, raw.body, this.#open.size);
   }
 
-  /** Whether the request was conditional. */
-  #isConditional(request: PageRequest): boolean {
-    return Object.keys(conditionsOf(request, this.#p.archive !== undefined)).length > 0;
+  /** The page's payload of an earlier round in the archive; null: none, or no archive. */
+  async #originalOf({ kind, previous }: PageRequest): Promise<ArchivedPayload | null> {
+    if (kind !== 'page' || previous?.payload === undefined) return null;
+    return (await this.#p.archive?.originalOf(previous)) ?? null;
   }
 
   abort(id: number): void {
@@ -140,11 +150,15 @@ export class PagePipeline {
     return null;
   }
 
-  async #page(request: PageRequest, response: FetchResponse): Promise<Outcome> {
+  async #page(
+    request: PageRequest,
+    response: FetchResponse,
+    isConditional: boolean,
+  ): Promise<Outcome> {
     const { status, contentType, bytes, truncated, retryAfterMs, ip, durationMs, endedAt } =
       response;
     const header = this.#headerDirectives(response);
-    if (status === 304 && request.previous && this.#isConditional(request)) {
+    if (status === 304 && request.previous && isConditional) {
       return notModified(request, request.previous, response, header);
     }
     const isPage = status >= 200 && status < 300 && response.skipped === null;

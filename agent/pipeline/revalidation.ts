@@ -1,7 +1,6 @@
 // Revalidates pages of an earlier round with conditional requests (RFC 9110, section 13), by entity
 // tag and modification date. A 304 repeats the previous page record, whose links are known. Pure.
 
-import type { ArchivedPayload } from '../archive/record/capture.ts';
 import type { PageRequest } from '../core/protocol/effects.ts';
 import type { PageRow } from '../core/protocol/messages.ts';
 import type { ResponseOutcome } from '../core/protocol/outcome.ts';
@@ -17,19 +16,20 @@ export const UNCHANGED = { unchanged: true } as const;
 
 /**
  * The conditional headers of a request. None if the page must be read whole: the previous response
- * was incomplete or not 200, its archive record is unknown, or it may have been read as a page
+ * was incomplete or not 200, the agent's archive lacks its body, or it may have been read as a page
  * before something named it as a sitemap.
+ *
+ * @param hasBody - whether the body need not be archived: it is, or there is no archive
  */
 export function conditionsOf(
   { kind, fetchUrl, sitemap = false, previous }: PageRequest,
-  isArchived: boolean,
+  hasBody: boolean,
 ): Readonly<Record<string, string>> {
-  if (kind !== 'page' || !previous) return {};
-  const { status, error, digest, contentType, etag, lastModified, payload } = previous;
+  if (kind !== 'page' || !previous || !hasBody) return {};
+  const { status, error, digest, contentType, etag, lastModified } = previous;
   if (status !== 200 || error !== null || digest === null) return {};
   const hadLinks = !sitemap || XML.test(contentType ?? '') || PACKED_SITEMAP.test(fetchUrl);
   if (!hadLinks) return {};
-  if (isArchived && payload === undefined) return {};
   return {
     ...(etag !== undefined && { 'if-none-match': etag }),
     ...(lastModified !== undefined && { 'if-modified-since': lastModified }),
@@ -76,11 +76,4 @@ export function notModified(
     ...UNCHANGED,
     linksStand: true,
   };
-}
-
-/** The page's payload in the archive, from an earlier round. */
-export function archivedOf({ kind, previous, fetchUrl }: PageRequest): ArchivedPayload | undefined {
-  const { payload, originalUrl, originalAt } = previous ?? {};
-  if (kind !== 'page' || payload === undefined || originalAt === undefined) return undefined;
-  return { payload, url: originalUrl ?? fetchUrl, at: originalAt };
 }

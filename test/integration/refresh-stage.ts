@@ -1,9 +1,12 @@
 // The set-up shared by `refresh.test.ts` and `slow/refresh.test.ts`.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import type { TestContext } from 'node:test';
+import { readWarc } from '../unit/archive/reading.ts';
 import { run, Scratch } from './cli-process.ts';
 
 export const HOSTS = [1, 2, 3, 4].map((n) => `127.44.0.${n}`);
@@ -79,6 +82,39 @@ export async function stage(
     assert.equal(code, 0, stdout);
   };
   return { site, scratch, config, select, audited };
+}
+
+/**
+ * Counts the types and profiles of the page responses in all archives. Fails if a revisit refers to
+ * a record that is not in the archive of the same agent.
+ */
+export async function archived(dataDir: string): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const agent of fs.readdirSync(dataDir)) {
+    const warc = path.join(dataDir, agent, 'warc');
+    if (!fs.existsSync(warc)) continue;
+    const kept = new Set<string>();
+    const revisits: string[] = [];
+    for (const name of fs.readdirSync(warc).filter((file) => file.endsWith('.gz'))) {
+      for (const { type, headers } of await readWarc(path.join(warc, name))) {
+        const uri = headers['warc-target-uri'] ?? '';
+        if (uri.endsWith('/robots.txt')) continue;
+        const keyOf = (...names: string[]) =>
+          [...names, 'payload-digest'].map((field) => headers[`warc-${field}`]).join(' ');
+        if (type === 'response') kept.add(`${keyOf('target-uri', 'date')} ${name}`);
+        else if (type !== 'revisit') continue;
+        else {
+          const to = keyOf('refers-to-target-uri', 'refers-to-date');
+          revisits.push(`${to} ${headers['warc-refers-to-filename']}`);
+        }
+        const profile = headers['warc-profile']?.split('/').at(-1) ?? '';
+        const what = `${type} ${profile}`.trim();
+        counts[what] = (counts[what] ?? 0) + 1;
+      }
+    }
+    for (const key of revisits) assert.ok(kept.has(key), `${agent}: no response ${key}`);
+  }
+  return counts;
 }
 
 export async function crawl(...args: string[]): Promise<string> {

@@ -2,13 +2,13 @@
 // WARC-Concurrent-To. The response is last, so that its index line, which is written after it,
 // shows that the whole group exists. A response whose payload this agent has archived before
 // becomes a revisit, with the new header and a reference to the payload. A 304 response becomes one
-// as well if the archived payload of the page is known.
+// as well if the archived payload of the page is known. The file of that payload must exist.
 
-import type { ArchivedPayload, Capture } from './capture.ts';
+import type { Capture, Original } from './capture.ts';
 import type { IndexEntry } from './cdxj.ts';
 import { sha1Base32 } from './digest.ts';
 import { type Fields, fieldLines, warcRecord } from './record.ts';
-import type { Original, SeenPayloads } from './seen-payloads.ts';
+import type { SeenPayloads } from './seen-payloads.ts';
 
 const PROFILES = 'http://netpreserve.org/warc/1.1/revisit';
 const IDENTICAL = `${PROFILES}/identical-payload-digest`;
@@ -21,14 +21,19 @@ interface CaptureRecords {
   /** A response or a revisit. */
   readonly response: Buffer<ArrayBuffer>;
   readonly indexed: Omit<IndexEntry, 'length' | 'offset' | 'filename'>;
-  readonly original?: ArchivedPayload;
+  /** Digest of the payload; absent if it is empty or incomplete. */
+  readonly payload?: string;
 }
 
 interface RecordContext {
   /** Identifier of the warcinfo record of the file, in angle brackets. */
   readonly warcinfoId: string;
+  /** The file that the records go to. */
+  readonly file: string;
   readonly seen: SeenPayloads;
   newId(): string;
+  /** Whether a file of the archive exists. */
+  isKept(file: string): boolean;
 }
 
 /** @param body - as received, without transfer coding, but still with its content coding */
@@ -40,7 +45,7 @@ export function captureRecords(
   const { url, ip, contentType, status, truncated } = capture;
   const responseId = recordId(context);
   const date = warcDate(capture.startedAt);
-  const payload = payloadOf(capture, body, context.seen, date);
+  const payload = payloadOf(capture, body, context, date);
   const { digest, profile, original } = payload;
   const common: Fields = [
     ['WARC-Target-URI', url],
@@ -78,7 +83,7 @@ export function captureRecords(
     request: warcRecord('request', requestFields, [head]),
     response: responseOf(capture, body, responseFields, payload),
     indexed: { url, date, mime: mimeOf(contentType, profile), status, digest },
-    ...(original && { original: archivedPayload(original, digest) }),
+    ...(original && { payload: digest }),
   };
 }
 
@@ -95,6 +100,8 @@ function responseOf(
     ['WARC-Profile', profile],
     ['WARC-Refers-To-Target-URI', original.url],
     ['WARC-Refers-To-Date', original.date],
+    // Not of the standard, which lets readers ignore it. The next round looks for this file.
+    ['WARC-Refers-To-Filename', original.file],
   ];
   return warcRecord('revisit', revisited, [head]);
 }
@@ -110,24 +117,22 @@ interface Payload {
 function payloadOf(
   { truncated, url, status, previous }: Capture,
   body: Uint8Array,
-  seen: SeenPayloads,
+  { seen, file, isKept }: RecordContext,
   date: string,
 ): Payload {
-  const known = previous && { url: previous.url, date: warcDate(previous.at * 1000) };
+  // Its file may have been deleted since the request.
+  const known = previous && isKept(previous.file) ? previous : null;
   if (status === 304 && known) {
-    return { digest: previous.payload, profile: NOT_MODIFIED, original: known };
+    return { digest: known.payload, profile: NOT_MODIFIED, original: known };
   }
   const digest = sha1Base32(body);
   // A revisit of an empty payload saves no space, and a prefix does not identify the rest.
   if (body.byteLength === 0 || truncated !== null) return { digest, profile: null, original: null };
-  const same = known && previous.payload === digest ? known : seen.find(digest);
+  const same = known?.payload === digest ? known : seen.find(digest, isKept);
   if (same) return { digest, profile: IDENTICAL, original: same };
-  seen.add(digest, { url, date });
-  return { digest, profile: null, original: { url, date } };
-}
-
-function archivedPayload({ url, date }: Original, payload: string): ArchivedPayload {
-  return { payload, url, at: Date.parse(date) / 1000 };
+  const original = { url, date, file };
+  seen.add(digest, original);
+  return { digest, profile: null, original };
 }
 
 function recordId(context: RecordContext): string {

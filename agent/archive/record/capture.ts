@@ -18,17 +18,22 @@ export interface Capture {
   readonly truncated: Truncation | null;
   /** Fields of the metadata record; names without colon, values without line ends. */
   readonly metadata: readonly (readonly [name: string, value: string])[];
-  /** The payload that an earlier visit to this URL archived; absent if there is none. */
+  /** The payload that an earlier visit to this page archived; absent if there is none. */
   readonly previous?: ArchivedPayload;
 }
 
-/** A payload and its first record, to which revisits refer. */
-export interface ArchivedPayload {
+/** The record that has a payload, to which revisits refer. */
+export interface Original {
+  readonly url: string;
+  /** As in the record. Together with `url` it identifies the record. */
+  readonly date: string;
+  /** The file of the record, by its name within the directory of the archive. */
+  readonly file: string;
+}
+
+export interface ArchivedPayload extends Original {
   /** SHA-1 in base 32. */
   readonly payload: string;
-  readonly url: string;
-  /** Time of the capture, Unix seconds. Together with `url` it identifies the record. */
-  readonly at: number;
 }
 
 /** The place of a response record, and the sizes of the files up to and including it. */
@@ -40,9 +45,9 @@ export interface ArchivePlace {
   /** Sizes of the file and of its index, in bytes, including this record. */
   readonly end: number;
   readonly indexEnd: number;
-  /** The payload for later revisits to refer to; absent if it is not complete. */
-  readonly original?: ArchivedPayload;
+  /** SHA-1 of the payload in base 32, for later revisits; absent if it is empty or incomplete. */
+  readonly payload?: string;
 }
 
 /** The last place in the archive that the database has committed. */
-export type ArchivePosition = Omit<ArchivePlace, 'offset' | 'original'>;
+export type ArchivePosition = Omit<ArchivePlace, 'offset' | 'payload'>;

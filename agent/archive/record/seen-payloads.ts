@@ -1,15 +1,11 @@
 // The payloads that this agent has archived, by digest. An equal payload is written as a revisit
-// that refers to the first record. The number of payloads is limited: the oldest is dropped, which
-// only costs disk space. After a restart the newest index files fill it.
+// that refers to the first record, as long as its file exists. The number of payloads is limited:
+// the oldest is dropped, which only costs disk space. After a restart the newest index files fill it.
+
+import type { Original } from './capture.ts';
 
 /** Limit on the payloads, of some 250 bytes each: 12 MB at most. */
 const SEEN_MAX = 50_000;
-
-/** The record that holds the payload. */
-export interface Original {
-  readonly url: string;
-  readonly date: string;
-}
 
 export class SeenPayloads {
   readonly #originals = new Map<string, Original>();
@@ -23,8 +19,12 @@ export class SeenPayloads {
     return this.#originals.size >= this.#max;
   }
 
-  find(digest: string): Original | undefined {
-    return this.#originals.get(digest);
+  /** @param isKept - whether a file of the archive exists; an original without file is dropped */
+  find(digest: string, isKept: (file: string) => boolean): Original | undefined {
+    const original = this.#originals.get(digest);
+    if (original === undefined || isKept(original.file)) return original;
+    this.#originals.delete(digest);
+    return undefined;
   }
 
   add(digest: string, original: Original): void {

@@ -90,9 +90,9 @@ export interface PageRow {
   /** Validators for conditional requests. */
   readonly etag?: string;
   readonly lastModified?: string;
-  /** SHA-1 of the archived payload in base 32. */
+  /** SHA-1 of the archived payload in base 32. The record leads to the one that has it. */
   readonly payload?: string;
-  /** Where and when (Unix seconds) the same payload was first archived. */
+  /** Where and when (Unix seconds) earlier builds archived the payload; unused. */
   readonly originalUrl?: string;
   readonly originalAt?: number;
   /** The same as in the previous round. */

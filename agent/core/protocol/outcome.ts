@@ -29,14 +29,8 @@ export interface ArchivedAt {
   readonly end: number;
   /** Length of the file's index after the record. */
   readonly indexEnd: number;
-  /** Where the payload was first archived; absent if the body is incomplete. */
-  readonly original?: {
-    /** SHA-1 in base 32. */
-    readonly payload: string;
-    readonly url: string;
-    /** Unix seconds. */
-    readonly at: number;
-  };
+  /** SHA-1 of the payload in base 32; absent if the body is empty or incomplete. */
+  readonly payload?: string;
 }
 
 export interface ResponseOutcome extends Ended {

@@ -299,7 +299,7 @@ function isFirstRead({ request: { previous: former } }: ResponseOutcome): boolea
 function optionalFields(outcome: ResponseOutcome) {
   const { archived, canonical, noindex, noarchive, etag, lastModified, unchanged } = outcome;
   return {
-    ...(archived && placeOf(outcome.request, archived)),
+    ...(archived && placeOf(archived)),
     ...(etag !== undefined && { etag }),
     ...(lastModified !== undefined && { lastModified }),
     ...(unchanged && { unchanged }),
@@ -320,13 +320,9 @@ function saveLinks(store: FrontierStore, outcome: ResponseOutcome): void {
   );
 }
 
-/** The place in the archive. `originalUrl` is set only if it differs from the page's URL. */
-function placeOf(request: PageRequest, { file, offset, original }: ArchivedAt) {
-  const place = { warcFile: file, warcOffset: offset };
-  if (!original) return place;
-  const { payload, url, at } = original;
-  const from = url === request.fetchUrl ? {} : { originalUrl: url };
-  return { ...place, payload, originalAt: at, ...from };
+/** The place in the archive. */
+function placeOf({ file, offset, payload }: ArchivedAt) {
+  return { warcFile: file, warcOffset: offset, ...(payload !== undefined && { payload }) };
 }
 
 /**

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { CDXIndexer } from 'warcio';
+import type { ArchivePlace, Capture } from '../../../agent/archive/record/capture.ts';
 import { readCdxjLine, surtOf } from '../../../agent/archive/record/cdxj.ts';
 import { SeenPayloads } from '../../../agent/archive/record/seen-payloads.ts';
 import { WarcWriter, type WriterOptions } from '../../../agent/archive/warc-writer.ts';
@@ -104,6 +105,7 @@ for (const { compression, suffix } of kinds) {
     const { headers, payload, firstLine } = await recordAt(path.join(directory, file), offset);
     assert.equal(headers['warc-refers-to-target-uri'], 'http://example.org/first');
     assert.equal(headers['warc-refers-to-date'], '2026-01-02T03:04:05Z');
+    assert.equal(headers['warc-refers-to-filename'], file);
     assert.match(headers['warc-profile']!, /\/warc\/1\.1\/revisit\/identical-payload-digest$/);
     assert.equal(headers['warc-payload-digest'], `sha1:${sha1(bytes('the same'))}`);
     assert.equal(firstLine, 'HTTP/1.1 200 OK');
@@ -287,6 +289,33 @@ test('archive: line ends within a field are replaced, so it stays one field', as
   assert.equal(String(record?.payload), 'via: http://x/ WARC-Type: response\r\n');
 });
 
+test('archive: a record whose file was deleted is not revisited', async (t) => {
+  const directory = scratch(t);
+  const writer = writerIn(directory);
+  const add = (part: Partial<Capture>, text: string) => {
+    const place = writer.append(capture(part), bytes(text));
+    writer.flush();
+    writer.rotate();
+    return place;
+  };
+  const typeOf = async ({ file, offset }: ArchivePlace) =>
+    (await recordAt(path.join(directory, file), offset)).type;
+  const { file, payload } = add({}, 'the same');
+  const { url } = capture();
+  const previous = { payload: payload!, url, date: '2026-01-02T03:04:05Z', file };
+  assert.equal(await typeOf(add({ previous }, 'the same')), 'revisit');
+  assert.equal(await typeOf(add({ previous, status: 304 }, '')), 'revisit');
+  fs.rmSync(path.join(directory, file));
+  const unmodified = add({ previous, status: 304 }, '');
+  assert.equal(await typeOf(unmodified), 'response');
+  assert.equal(unmodified.payload, undefined, 'the next request is without conditions');
+  const whole = add({ previous }, 'the same');
+  assert.equal(await typeOf(whole), 'response');
+  const again = add({}, 'the same');
+  const { type, headers } = await recordAt(path.join(directory, again.file), again.offset);
+  assert.deepEqual([type, headers['warc-refers-to-filename']], ['revisit', whole.file]);
+});
+
 test('archive: never overwrites an existing file', (t) => {
   const directory = scratch(t);
   const name = path.join(directory, 'a1-20260102000000-00001.warc.gz');
@@ -297,10 +326,9 @@ test('archive: never overwrites an existing file', (t) => {
 
 test('archive: the number of seen payloads is bounded, and the oldest is dropped', () => {
   const seen = new SeenPayloads(2);
-  for (const digest of ['A', 'B', 'C']) seen.add(digest, { url: digest, date: '' });
-  assert.equal(seen.find('A'), undefined);
-  assert.equal(seen.find('B')?.url, 'B');
-  assert.equal(seen.find('C')?.url, 'C');
+  for (const digest of ['A', 'B', 'C']) seen.add(digest, { url: digest, date: '', file: 'f' });
+  const found = ['A', 'B', 'C'].map((digest) => seen.find(digest, () => true)?.url);
+  assert.deepEqual(found, [undefined, 'B', 'C']);
 });
 
 test('archive: the sort key of a path has no slash at its end, as pywb searches for it', () => {

@@ -59,7 +59,8 @@ test('body accounts: a body counts until it is parsed and archived', async () =>
   const bodies = new BodyBudget();
   const parsed = Promise.withResolvers<ParsedPage>();
   const archived = Promise.withResolvers<null>();
-  const parts = { parse: () => parsed.promise, archive: () => archived.promise };
+  const archive = { append: () => archived.promise, originalOf: async () => null };
+  const parts = { parse: () => parsed.promise, archive };
   const run = pipelineOf(bodies, parts, { ...PAGE, raw: RAW }).run(request());
   const turn = () => new Promise(setImmediate);
   await turn();
@@ -78,7 +79,12 @@ const endings: Record<string, [Partial<PipelineParts>, FetchResult?]> = {
   'a redirect': [{}, { ...PAGE, status: 301, location: '/x' }],
   'a page that kills its thread': [{ parse: () => Promise.reject(new Error('as asked')) }],
   'an archive that fails': [
-    { archive: () => Promise.reject(new Error('as asked')) },
+    {
+      archive: {
+        append: () => Promise.reject(new Error('as asked')),
+        originalOf: async () => null,
+      },
+    },
     { ...PAGE, raw: RAW },
   ],
 };

@@ -3,12 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ArchivedPayload, Capture } from '../../../agent/archive/record/capture.ts';
 import type { PageRequest } from '../../../agent/core/protocol/effects.ts';
 import { AddressGuard } from '../../../agent/fetch/address/address-guard.ts';
 import { BodyBudget } from '../../../agent/fetch/body/body-budget.ts';
 import type { FetchRequest, FetchResponse } from '../../../agent/fetch/fetch.ts';
 import { parseDocument } from '../../../agent/parse/document.ts';
-import { PagePipeline } from '../../../agent/pipeline/page-pipeline.ts';
+import { PagePipeline, type PipelineParts } from '../../../agent/pipeline/page-pipeline.ts';
 import { parseRobots } from '../../../agent/robots/robots-txt.ts';
 import { IdentityRules } from '../../../agent/url/identity-rules.ts';
 
@@ -59,6 +60,7 @@ function outcomeOf(
   depth: number,
   kind: PageRequest['kind'],
   more: Partial<PageRequest> = {},
+  parts: Partial<PipelineParts> = {},
 ) {
   const pipeline = new PagePipeline({
     fetcher: {
@@ -82,6 +84,7 @@ function outcomeOf(
     sitemapsOf: (body, fileUrl) => parseRobots(body, '*', fileUrl).sitemaps,
     mayWrite: () => true,
     isForbidden: (asked) => guard.checkUrl(new URL(asked)) !== null,
+    ...parts,
   });
   const request: PageRequest = {
     id: 1,
@@ -261,6 +264,35 @@ test('pipeline: text that a robots.txt names as a sitemap later is requested wit
   assert.equal(await asks('text/plain', {}), '"1"');
   assert.equal(await asks('text/xml', SITEMAP), '"1"');
   assert.equal(await asks('application/gzip', SITEMAP, 's.txt.gz'), '"1"');
+});
+
+test('pipeline: with an archive, only a page whose body it has is requested with conditions', async () => {
+  const none = { bytes: 1, redirectTo: null, fetchedAt: 1, durationMs: 1, error: null };
+  const page = { ...none, status: 200, contentType: 'text/html', digest: 'sha256:1', etag: '"1"' };
+  const previous = { ...page, payload: 'P', warcFile: 'a2-1.warc.gz', warcOffset: 7 };
+  const raw = { url: '', requestHead: '', responseHead: '', truncated: null, body: [] };
+  const captures: Capture[] = [];
+  const asksWith = async (original: ArchivedPayload | null, status: number) => {
+    const append = async (capture: Capture) => {
+      captures.push(capture);
+      return { file: 'f', offset: 0, end: 1, indexEnd: 1 };
+    };
+    const archive = { append, originalOf: async () => original };
+    const more = { previous, fetchUrl: 'http://a.test/~ann/' };
+    const url = 'http://a.test/%7Eann/';
+    const outcome = await outcomeOf('', { status, raw }, url, 0, 'page', more, { archive });
+    assert.ok(outcome.kind === 'response');
+    const condition = conditions?.['if-none-match'] ?? null;
+    return { condition, status: outcome.status, previous: captures.at(-1)?.previous ?? null };
+  };
+  // The record has another form of the URL than this request.
+  const original = { payload: 'P', url: 'http://a.test/%7Eann/', date: 'D', file: 'a1-1.warc.gz' };
+  const kept = await asksWith(original, 304);
+  assert.deepEqual(kept, { condition: '"1"', status: 200, previous: original });
+  const lost = await asksWith(null, 200);
+  assert.deepEqual(lost, { condition: null, status: 200, previous: null });
+  const odd = await asksWith(null, 304);
+  assert.deepEqual(odd, { condition: null, status: 304, previous: null });
 });
 
 test('pipeline: the X-Robots-Tag of a 304 is added to the directives of the page', async () => {
