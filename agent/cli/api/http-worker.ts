@@ -25,12 +25,15 @@ const LOOK_MS = 2000;
 const WAITING_MAX = 16;
 /** The time to read the last answer before the process ends. */
 const LAST_ANSWER_MS = 1000;
+/** The time to tell the dashboards that the crawl is complete, which an agent records at its end. */
+const LAST_STATE_MS = 500;
 
 const tell = (message: FromHttp) => process.send?.(message);
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 let site: Promise<Site> | null = null;
 let made: Site | null = null;
+let listening: Server | null = null;
 /** The latest statuses, until there is a site. */
 let latest: HttpStatuses | null = null;
 
@@ -138,6 +141,7 @@ function listenAt(server: Server, host: string, at: number): Promise<number> {
     server.once('error', reject);
     server.listen({ host, port: at, exclusive: true }, () => {
       server.removeListener('error', reject);
+      listening = server;
       server.on('error', (error) => tell({ type: 'error', message: error.message }));
       const address = server.address();
       resolve(typeof address === 'object' && address ? address.port : at);
@@ -174,7 +178,12 @@ process.on('message', (message: ToHttp) => {
 // Ctrl-C in a terminal reaches all processes of a launch, which decides when this one ends.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 process.on('disconnect', () => {
+  // The next launch may listen at the same port.
+  listening?.close();
   made?.close();
   // At once: sockets to agents may be open, and nothing here need be kept.
-  process.kill(process.pid, 'SIGKILL');
+  const end = () => process.kill(process.pid, 'SIGKILL');
+  if (made === null) return end();
+  setTimeout(end, LAST_STATE_MS);
+  made.end().then(end, end);
 });

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { hasLostSockets } from '../../messaging/control-client.ts';
 import type { AgentStatus } from '../../monitor/agent-status.ts';
@@ -23,6 +24,8 @@ import { openApi } from './openapi.ts';
 import { EVENTS_QUERY, type FoundRoute, NO_QUERY, routeOf } from './routes.ts';
 import { Services } from './services.ts';
 
+/** The record of the completion is looked for so often. */
+const COMPLETION_POLL_MS = 50;
 const BODY_BYTES_MAX = 128 * 1024;
 /** Longer than a bad network is silent. */
 const UNREAD_MS_MAX = 30_000;
@@ -70,6 +73,15 @@ export class Site {
 
   close(): void {
     this.#p.services.close();
+  }
+
+  /** Waits until the crawl is complete, and tells those that read the state; at once if nobody does. */
+  async end(): Promise<void> {
+    while (this.#events.hasReaders) {
+      const view = this.#p.services.watch.completed();
+      if (view !== null) return this.#events.end(Buffer.from(JSON.stringify(view)));
+      await wait(COMPLETION_POLL_MS);
+    }
   }
 
   /** Why no agent can be asked until this process has ended and is started again; null: they can. */

@@ -16,7 +16,7 @@ import { isFree, isLocked, lockedAgents } from '../common/running.ts';
 import { confirmed } from '../remote/ask-status.ts';
 import { askStatusAndStale, type StatusAndStale, staleTexts } from '../remote/stale-states.ts';
 import { type CheckedCompletion, checkedCompletion } from '../state-files/completion-check.ts';
-import { COMPLETION_FILE } from '../state-files/completion-file.ts';
+import { COMPLETION_FILE, readCompletion } from '../state-files/completion-file.ts';
 import { repairLines } from '../state-files/crawl-files.ts';
 import { storedInForce } from '../state-files/stored-directives.ts';
 import { type ClusterStatus, clusterStatus } from '../status/status-command.ts';
@@ -126,6 +126,17 @@ export class ClusterWatch {
   /** The last answer; null: there is none. */
   get last(): SharedText | null {
     return this.#last;
+  }
+
+  /** The last state, of a crawl that was completed since; null: it was not. Asks and reads no agent. */
+  completed(): ClusterView | null {
+    const view = this.#last?.view;
+    const completion = readCompletion(this.#config);
+    if (!view || view.complete || completion.kind !== 'complete') return null;
+    const { at, agents } = completion.note;
+    const unreachable = this.#config.cluster.agents.map(({ id }) => id);
+    const none = { agents: [], unreachable, failures: [], problems: [] };
+    return { ...view, ...none, at: wallMs(), complete: { at, agents } };
   }
 
   /** Those of these agents whose states in the data directory are stale. Asks only if some may be. */

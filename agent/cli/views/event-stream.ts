@@ -10,7 +10,7 @@ import { HttpProblem } from '../http/http-problem.ts';
 import { eventText } from '../status/status-events.ts';
 import { type AgentEvents, EVENTS_MAX } from './agent-events.ts';
 import { type StateSource, StateStream } from './state-stream.ts';
-import { StreamClient, type StreamOptions } from './stream-client.ts';
+import { StreamClient, type StreamOptions, sharedMessage } from './stream-client.ts';
 
 const POLL_MS = 1000;
 /** So that proxies keep the connection open. */
@@ -90,6 +90,22 @@ export class EventStream {
     this.#clients.add(client);
     this.#timer ??= setInterval(() => this.#tick(), POLL_MS);
     this.#look();
+  }
+
+  /** Whether a client is sent the state of the cluster. */
+  get hasReaders(): boolean {
+    return [...this.#clients].some(({ stream }) => stream.hasState);
+  }
+
+  /**
+   * Ends the streams with a last state. Resolves once all clients were sent it.
+   *
+   * @param cluster - JSON
+   */
+  async end(cluster: Buffer): Promise<void> {
+    const message = await sharedMessage('cluster', cluster);
+    const readers = [...this.#clients].filter(({ stream }) => stream.hasState);
+    await Promise.all(readers.map(({ stream }) => stream.end(message)));
   }
 
   #tick(): void {

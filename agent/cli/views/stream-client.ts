@@ -72,6 +72,14 @@ export class StreamClient {
     this.#response.write(bytes);
   }
 
+  /** Ends the stream with this message. Resolves once it is sent, or the client has gone. */
+  end({ packed, plain }: SharedMessage): Promise<void> {
+    return new Promise((resolve) => {
+      this.#response.once('close', resolve);
+      this.#response.end(this.#isGzip ? packed : plain, resolve);
+    });
+  }
+
   destroy(): void {
     this.#response.destroy();
   }
