@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import type { Elsewhere, SkipReason } from '../../core/protocol/core-store.ts';
+import { DIRECTIVES_SHOWN_MAX } from '../../core/protocol/directives.ts';
 import { CAPACITY_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
 import { PAGE_SORTS } from '../../storage/reads/url-lists.ts';
 import { causeAndRemedy } from '../common/output.ts';
@@ -128,6 +129,9 @@ const URL_QUERIES = {
     reason: z.enum(Object.keys(SKIP_REASONS)).optional().meta({ description: 'As in the view.' }),
   }),
 } as const;
+const DIRECTIVES_LISTED =
+  `Not more than ${DIRECTIVES_SHOWN_MAX} directives are listed, first those that are no delay or ` +
+  'block. `POST /query` has all in the view `orders`.';
 const BY_URL =
   'Sorted by URL: the pages of the list have each row once, also while the crawl runs.';
 const scopeQuery = z.strictObject({ scope });
@@ -170,7 +174,8 @@ const directive = z.discriminatedUnion('kind', [
 const READING: readonly Route[] = [
   route({
     ...{ method: 'GET', path: '/cluster', role: 'read' },
-    summary: 'The status of all agents, and the directives in force',
+    summary: 'The status of all agents, and the directives in force (`orders`)',
+    description: DIRECTIVES_LISTED,
     result: anyObject,
     handle: ({ watch }) => watch.now(),
   }),
@@ -229,6 +234,7 @@ const READING: readonly Route[] = [
   route({
     ...{ method: 'GET', path: '/directives', role: 'read' },
     summary: 'The directives in force, with the agents that have each',
+    description: DIRECTIVES_LISTED,
     result: z.array(anyObject),
     handle: async ({ watch }) => (await watch.now()).view.orders ?? [],
   }),

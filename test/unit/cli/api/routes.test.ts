@@ -43,6 +43,7 @@ it('the description has every route, with the limits that are checked', () => {
         {
           parameters: { name: string; schema: Record<string, unknown> }[];
           security: unknown;
+          description?: string;
         }
       >
     >;
@@ -56,6 +57,8 @@ it('the description has every route, with the limits that are checked', () => {
   assert.deepEqual(roles('/api/v1/hosts'), [{}, { token: ['read'] }]);
   assert.deepEqual(roles('/api/v1/stop', 'post'), [{ token: ['admin'] }, { dashboard: ['admin'] }]);
   assert.deepEqual(roles('/healthz'), [{}]);
+  const listed = paths['/api/v1/directives']?.get?.description;
+  assert.match(String(listed), /^Not more than 100 directives are listed, /);
   const events = paths['/api/v1/events']?.get?.parameters.map(({ name }) => name);
   assert.deepEqual(events, ['Last-Event-ID', 'after', 'state']);
   const limit = paths['/api/v1/hosts']?.get?.parameters.find(({ name }) => name === 'limit');
