@@ -40,7 +40,7 @@ async function request(path, options = {}) {
     response = await fetch(API + path, { ...options, headers, credentials: 'omit' });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    const remedy = 'start the launch again, or open the dashboard of another agent';
+    const remedy = 'if the crawl has ended: ubiring replay CONFIG; otherwise start the launch again, or open the dashboard of another agent';
     throw new Problem({ status: 0, detail: 'this server does not answer', remedy });
   }
   role = response.headers.get('ubiring-role') ?? role;
@@ -80,6 +80,8 @@ export async function readStream(lastId, on, signal) {
     const blocks = (rest + value).split('\n\n');
     rest = blocks.pop();
     for (const block of blocks) {
+      // A call may have aborted it.
+      if (signal.aborted) return;
       const fields = block.split('\n').map((line) => line.split(/: (.*)/s));
       const field = (name) => fields.find(([key]) => key === name)?.[1];
       if (field('data')) on[field('event') ?? 'message']?.(JSON.parse(field('data')), field('id'));

@@ -77,6 +77,9 @@ function withdrawalOf({ kind, host }) {
   return { kind: `un${kind}`, host: host ?? '*' };
 }
 
+/** The status of an agent lists not more of them. */
+const LISTED_MAX = 100;
+
 const BUTTONS = { drain: 'Drain', undrain: 'Undrain', capacity: 'Set the capacity' };
 
 /** The capacity that a directive leads to; undefined: it moves no hosts. */
@@ -147,6 +150,7 @@ export function Directives({ view, refresh }) {
     ${!may('steer') && html`<p class="note warn">${view.agents[0] ? 'These need role steer: press Token.' : 'No agent runs.'}</p>`}
     <fieldset disabled=${!may('steer')}>
     <${Table} caption="Directives in force" columns=${columns} rows=${view.orders ?? []} keyOf=${(d) => `${d.kind} ${d.host}`} empty="No directive is in force." />
+    ${view.orders?.length >= LISTED_MAX && html`<p class="quiet">Not more than ${LISTED_MAX} are listed; <a href="#sql?sql=SELECT * FROM orders ORDER BY agent">the view orders</a> has all.</p>`}
     <div class="grid forms">
       <form class="card stack" onSubmit=${give(turn, { kind: turn.toLowerCase() })}>
         <h3>${turn}</h3>
@@ -212,8 +216,13 @@ function Stop({ command }) {
 
 export function LeaveDialog({ id, onClose, refresh }) {
   const command = useCommand(null, refresh);
+  // The button that has opened the dialog goes with the agent.
+  const close = () => {
+    onClose();
+    if (command.isRunning || command.receipt) document.querySelector('main h2')?.focus();
+  };
   const order = () => command.send(`Leave of ${id}`, `/agents/${encodeURIComponent(id)}/leave`, {});
-  return html`<${MovesDialog} id=${id} title=${`${id} leaves`} button="Leave" isDone=${command.isRunning || command.receipt} onSure=${order} onClose=${onClose}>
+  return html`<${MovesDialog} id=${id} title=${`${id} leaves`} button="Leave" isDone=${command.isRunning || command.receipt} onSure=${order} onClose=${close}>
     <${Receipt} command=${command} />
   </${MovesDialog}>`;
 }

@@ -65,9 +65,30 @@ function useLive(tokenNumber) {
     let shownAt = -Infinity;
     let waiting = [];
     let last = null;
+    let name = null;
+    /** By agent: what marks its state in the identifiers of events. */
+    const marks = new Map();
     const isIdle = () => page.signal.aborted || document.hidden;
+    /** What the page has is of another crawl, or of states that were deleted: the stream begins anew. */
+    const begin = () => {
+      last = null;
+      waiting = [];
+      marks.clear();
+      setEvents([]);
+      set((was) => ({ ...was, samples: [] }));
+      stream.abort();
+    };
+    const hear = (event, id) => {
+      const mark = markOf(event.agent, id);
+      if (mark && (marks.get(event.agent) ?? mark) !== mark) return begin();
+      if (mark) marks.set(event.agent, mark);
+      waiting.push({ ...event, id });
+      last = id;
+    };
     const show = (view) => {
       shownAt = performance.now();
+      if (name !== null && view.name !== name) begin();
+      name = view.name;
       set(({ samples }) => ({ view, error: null, samples: [...samples, sampleOf(view)].slice(-SAMPLES_MAX) }));
     };
     const look = async () => {
@@ -75,7 +96,10 @@ function useLive(tokenNumber) {
       try {
         show(await get('/cluster', {}, page.signal));
       } catch (error) {
-        if (!page.signal.aborted) set((was) => ({ ...was, error }));
+        if (page.signal.aborted) return;
+        // The server of a launch ends with the crawl, after it has said so.
+        const isEnded = (was) => error.status === 0 && was.view?.complete !== undefined;
+        set((was) => (isEnded(was) ? { ...was, hasEnded: true } : { ...was, error }));
       }
     };
     const ask = () => {
@@ -85,7 +109,7 @@ function useLive(tokenNumber) {
       get('/circle', {}, page.signal).then(setCircle, () => {});
     };
     const read = async () => {
-      const on = { cluster: show, circle: setCircle, unread: setUnread, message: (event, id) => waiting.push({ ...event, id }) && (last = id) };
+      const on = { cluster: show, circle: setCircle, unread: setUnread, message: hear };
       while (!page.signal.aborted) {
         stream = new AbortController();
         // What is wrong is in the answer to the next question.
@@ -114,6 +138,13 @@ function useLive(tokenNumber) {
     };
   }, [tokenNumber]);
   return { ...state, circle, events, unread, refresh: () => refresh.current() };
+}
+
+/** The mark of the agent in the identifier of an event, `a1.12@mark,a2.7@mark`; undefined: it has none. */
+function markOf(agent, id = '') {
+  const at = `,${id}`.indexOf(`,${agent}.`);
+  const from = at + agent.length + 1;
+  return at < 0 ? undefined : /^\d+@(\w+)/.exec(id.slice(from, from + 30))?.[1];
 }
 
 function sampleOf({ at, agents }) {
@@ -216,9 +247,9 @@ function Now({ view }) {
 /** Of many events of a kind in succession, two are shown: others may matter more. */
 const isNews = ({ kind }, i, all) => all[i - 1]?.kind !== kind || all[i - 2]?.kind !== kind;
 
-function Overview({ view, circle, samples, events, colours, theme }) {
+function Overview({ view, hasEnded, circle, samples, events, colours, theme }) {
   if (view.agents.length === 0) {
-    return html`<${Now} view=${view} /><section class="card"><h2>No agent runs</h2><p><a href="#replay">Replay</a> shows the crawl until now.</p><${EventList} events=${events.slice(0, 12)} /></section>`;
+    return html`<${Now} view=${view} /><section class="card"><h2>No agent runs</h2>${!hasEnded && html`<p><a href="#replay">Replay</a> shows the crawl until now.</p>`}<${EventList} events=${events.slice(0, 12)} /></section>`;
   }
   // Agents that no longer answer keep their lines.
   const ids = [...new Set(samples.flatMap(({ rates }) => Object.keys(rates)))].sort(byName);
@@ -304,7 +335,7 @@ function App() {
   const { part, filters, setFilters } = usePlace();
   const [tokenNumber, setTokenNumber] = useState(0);
   const [dialog, setDialog] = useState(null);
-  const { view, error, samples, circle, events, unread, refresh } = useLive(tokenNumber);
+  const { view, error, hasEnded, samples, circle, events, unread, refresh } = useLive(tokenNumber);
   const colours = useMemo(colouring, []);
   const theme = useTheme();
   // Colours follow the names, not the order in which agents were met.
@@ -312,7 +343,7 @@ function App() {
   const shown = error && view ? { ...view, problems: [{ text: error.message, remedy: error.remedy ?? '', isGrave: true }] } : view && { ...view, problems: [...view.problems, ...unread] };
   const common = { view: shown, filters, setFilters, colours, refresh };
   const parts = {
-    overview: () => html`<${Overview} ...${common} circle=${circle} samples=${samples} events=${events} theme=${theme} />`,
+    overview: () => html`<${Overview} ...${common} hasEnded=${hasEnded} circle=${circle} samples=${samples} events=${events} theme=${theme} />`,
     agents: () => html`<${Agents} ...${common} onLeave=${(id) => setDialog({ leave: id })} />`,
     hosts: () => html`<${Hosts} ...${common} />`,
     events: () => html`<${Events} ...${common} events=${events} />`,
@@ -329,6 +360,7 @@ function App() {
     </ul></nav>
     <main tabindex="-1">
       <${Failure} error=${error} />
+      ${hasEnded && html`<p class="note" role="status">The crawl was completed, and this server has ended. <code>ubiring replay CONFIG</code> shows the crawl.</p>`}
       ${view ? parts[part]() : !error && html`<p class="quiet" aria-busy="true">Asking the agents…</p>`}
     </main>
     ${dialog === 'token' && html`<${TokenDialog} onClose=${() => setDialog(null)} onChange=${() => setTokenNumber(tokenNumber + 1)} />`}

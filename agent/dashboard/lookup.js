@@ -56,7 +56,7 @@ function UrlReport({ url }) {
           )}
         </ol>`
     }
-    <details><summary>All that is stored</summary><pre>${JSON.stringify(report.stored ?? null, null, 2)}</pre></details>
+    <details><summary>All that is stored</summary><pre tabindex="0" role="region" aria-label="All that is stored">${JSON.stringify(report.stored ?? null, null, 2)}</pre></details>
   </article>`;
 }
 
@@ -97,7 +97,7 @@ function HostReport({ host }) {
     </div>
     <${Failure} error=${found.error} />
     <${Unread} problems=${found.problems} />
-    <${Table} caption=${VIEWS[view]} columns=${COLUMNS[view]} rows=${found.rows} keyOf=${({ url }) => url} empty=${found.isLoading ? 'Loading…' : 'None.'} />
+    <${Table} caption=${VIEWS[view]} columns=${COLUMNS[view]} rows=${found.rows} keyOf=${({ url }) => url} empty=${found.isLoading ? 'Loading…' : found.error ? '' : 'None.'} />
     ${found.next && html`<button type="button" onClick=${found.more}>More</button>`}
   </article>`;
 }
@@ -107,6 +107,9 @@ const EXAMPLES = {
   'Skipped': 'SELECT reason, count(*) FROM skipped GROUP BY 1 ORDER BY 2 DESC',
   'Failed': 'SELECT url, error, attempts FROM pages WHERE status IS NULL LIMIT 100',
 };
+
+/** More rows would slow the browser down. */
+const ROWS_SHOWN_MAX = 2000;
 
 export function Sql({ filters, setFilters }) {
   const [text, setText] = useState(filters.sql ?? Object.values(EXAMPLES)[0]);
@@ -144,7 +147,7 @@ export function Sql({ filters, setFilters }) {
     </form>
     <${Failure} error=${error} />
     <${Unread} problems=${problems} />
-    ${rows && html`<p class="quiet" role="status">${count(rows.length)} row${rows.length === 1 ? '' : 's'} in ${duration(tookMs)}</p>
-      <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, 2000)} keyOf=${(row) => rows.indexOf(row)} empty="None." />`}
+    ${rows && html`<p class="quiet" role="status">${count(rows.length)} row${rows.length === 1 ? '' : 's'} in ${duration(tookMs)}${rows.length > ROWS_SHOWN_MAX && `; the first ${count(ROWS_SHOWN_MAX)} are shown`}</p>
+      <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, ROWS_SHOWN_MAX)} keyOf=${(row) => rows.indexOf(row)} empty="None." />`}
   </section>`;
 }

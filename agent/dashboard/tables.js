@@ -1,6 +1,6 @@
 // Tables of agents, hosts, URLs and events, with filters that are kept in the address.
 
-import { html, useEffect, useRef, useState } from '/lib/htm.js';
+import { html, useEffect, useMemo, useRef, useState } from '/lib/htm.js';
 import { get, may } from './api.js';
 import { ago, byName, bytes, count, duration, rate, time } from './format.js';
 
@@ -107,7 +107,7 @@ export function Agents({ view, colours, onLeave }) {
     },
   ];
   return html`<section>
-    <h2>Agents</h2>
+    <h2 tabindex="-1">Agents</h2>
     <${Table} caption="Agents" columns=${columns} rows=${view.agents} keyOf=${(a) => a.id} empty="No agent answers." />
     <${Problems} problems=${view.problems.filter(({ place }) => place === 'agents')} />
   </section>`;
@@ -128,10 +128,18 @@ export function useAnswer(path, query) {
   return state.key === key ? state : {};
 }
 
-/** Loads pages of rows; starts again when the query changes. */
-export function useRows(path, query) {
+const LOADING = { rows: [], isLoading: true };
+
+/**
+ * Loads pages of rows; starts again when the query changes.
+ *
+ * @param everyMs - the first page is loaded again so often while it is all that is shown; absent: never
+ */
+export function useRows(path, query, everyMs) {
   const key = JSON.stringify([path, query]);
-  const [state, set] = useState({ rows: [], isLoading: true });
+  const [state, set] = useState(LOADING);
+  // The rows of another query do not belong under this one, not even while it is loaded or if it fails.
+  const shown = state.key === key ? state : LOADING;
   const running = useRef(null);
   const load = async (more) => {
     running.current?.abort();
@@ -142,31 +150,43 @@ export function useRows(path, query) {
       set((was) => {
         const rows = more?.after && was.key === key ? [...was.rows, ...page.rows] : page.rows;
         // A host whose number has changed since an earlier page is in both.
-        return { ...page, key, rows: [...new Map(rows.map((row) => [row.url ?? row.host, row])).values()] };
+        return { ...page, key, isLonger: more !== undefined, rows: [...new Map(rows.map((row) => [row.url ?? row.host, row])).values()] };
       });
     } catch (error) {
-      if (error.name !== 'AbortError') set((was) => ({ ...was, error, isLoading: false }));
+      if (error.name !== 'AbortError') set((was) => ({ ...(was.key === key ? was : { key, rows: [] }), error }));
+    } finally {
+      if (running.current === control) running.current = null;
     }
   };
   useEffect(() => {
     load();
     return () => running.current?.abort();
   }, [key]);
-  const limit = state.rows.length + 100;
+  useEffect(() => {
+    if (!everyMs || shown.isLonger) return;
+    // A slow list is not asked for again before it is here.
+    const timer = setInterval(() => document.hidden || running.current || load(), everyMs);
+    return () => clearInterval(timer);
+  }, [key, shown.isLonger]);
+  const limit = shown.rows.length + 100;
   // Numbers change, so that hosts change their places: a longer page has each once, of 1000 at most.
-  return { ...state, more: () => load((query.sort ?? 'host') !== 'host' && limit <= 1000 ? { limit } : { after: state.next }) };
+  return { ...shown, more: () => load((query.sort ?? 'host') !== 'host' && limit <= 1000 ? { limit } : { after: shown.next }) };
 }
 
 /** Keeps what is chosen in the address. */
 const changing = ({ filters, setFilters }, name) => (event) => setFilters({ ...filters, [name]: event.target.value || undefined });
 
-/** A filter that is one of the values `all`. */
+/** A filter that is one of the values `all`, or another one that was chosen before. */
 function Choice({ title, name, all, textOf = (one) => one, ...place }) {
-  return html`<label>${title} <select value=${place.filters[name] ?? ''} onChange=${changing(place, name)}>
-    <option value="">all</option>${all.map((one) => html`<option value=${one}>${textOf(one)}</option>`)}
+  const chosen = place.filters[name] ?? '';
+  const offered = chosen === '' || all.includes(chosen) ? all : [...all, chosen].sort(byName);
+  return html`<label>${title} <select value=${chosen} onChange=${changing(place, name)}>
+    <option value="">all</option>${offered.map((one) => html`<option value=${one}>${textOf(one)}</option>`)}
   </select></label>`;
 }
 
+/** A list costs its server much more than a state of the cluster. */
+const HOSTS_MS = 10_000;
 const HOST_STATES = ['waiting', 'visiting', 'backing off', 'trap', 'done'];
 const HOST_SORTS = [
   ['pages_queued', 'largest queue'],
@@ -182,8 +202,9 @@ export function Hosts({ view, ...place }) {
   // What is typed must outlast the next answer of the agents.
   const [typed, setTyped] = useState(search ?? '');
   useEffect(() => setTyped(search ?? ''), [search]);
-  const found = useRows('/hosts', { search, state, agent, sort });
-  const now = view?.at ?? Date.now();
+  const found = useRows('/hosts', { search, state, agent, sort }, HOSTS_MS);
+  // The times in the rows are older than the next state of the cluster.
+  const now = useMemo(() => view?.at ?? Date.now(), [found.rows]);
   const columns = [
     { title: 'Host', of: (h) => html`<a href=${`#lookup?host=${encodeURIComponent(h.host)}`}>${h.host}</a>` },
     { title: 'Agent', of: (h) => h.agent },
@@ -207,7 +228,8 @@ export function Hosts({ view, ...place }) {
     </form>
     <${Failure} error=${found.error} />
     <${Unread} problems=${found.problems} />
-    <${Table} caption="Hosts" columns=${columns} rows=${found.rows} keyOf=${(h) => h.host} empty=${found.isLoading ? 'Loading…' : 'No host matches.'} />
+    <${Table} caption="Hosts" columns=${columns} rows=${found.rows} keyOf=${(h) => h.host} empty=${found.isLoading ? 'Loading…' : found.error ? '' : 'No host matches.'} />
+    ${found.rows.length > 0 && html`<p class="quiet">As of ${time(now)}${found.isLonger && '; with more rows, the list is not refreshed'}</p>`}
     ${found.next && html`<button type="button" onClick=${found.more}>More</button>`}
   </section>`;
 }
@@ -226,7 +248,7 @@ export function Events({ events, ...place }) {
       <${Choice} ...${place} title="Kind" name="kind" all=${kinds} textOf=${kindText} />
       <${Choice} ...${place} title="Agent" name="agent" all=${ids} />
     </form>
-    <${EventList} events=${shown} />
+    <${EventList} events=${shown} empty=${events.length > 0 ? 'No event matches.' : undefined} />
     <p class="quiet"><a href=${ALL}>SQL</a> shows earlier ones.</p>
   </section>`;
 }
@@ -236,8 +258,8 @@ const kindText = (kind) => (kind === 'order' ? 'directive' : kind);
 
 const ALL = '#sql?sql=SELECT * FROM events ORDER BY at DESC LIMIT 1000';
 
-export function EventList({ events }) {
-  if (events.length === 0) return html`<p class="quiet">No events have been read yet.</p>`;
+export function EventList({ events, empty = 'No events have been read yet.' }) {
+  if (events.length === 0) return html`<p class="quiet">${empty}</p>`;
   return html`<ol class="events" aria-label="Events, the latest first">
     ${events.slice(0, 300).map(
       (event) => html`<li key=${event.id}>

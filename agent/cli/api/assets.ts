@@ -64,14 +64,15 @@ function rootOf(file: string, library: string): string {
 }
 
 /**
- * Without indentation and the comments that begin a line, and styles without most line breaks: an
+ * Without indentation, the comments that begin a line, and spaces that neither code nor text needs: an
  * eighth less to load.
  */
 function compact(file: string): string {
   const text = readFileSync(file, 'utf8');
   const code = text.replaceAll(/^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm, '');
   const lines = code.replaceAll(/^\s+/gm, '');
-  return file.endsWith('.css') ? lines.replaceAll(/(?<=[{};,])\n/g, '') : lines;
+  if (file.endsWith('.css')) return lines.replaceAll(/(?<=[{};,])\n| (?=\{)|(?<=:) /g, '');
+  return lines.replaceAll(/(?<=[{;])\n/g, '').replaceAll(' => ', '=>');
 }
 
 function assetOf(file: string, body = readFileSync(file)): Asset {
