@@ -72,7 +72,7 @@ function compact(file: string): string {
   const code = text.replaceAll(/^[ \t]*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm, '');
   const lines = code.replaceAll(/^\s+/gm, '');
   if (file.endsWith('.css')) return lines.replaceAll(/(?<=[{};,])\n| (?=\{)|(?<=:) /g, '');
-  return lines.replaceAll(/(?<=[{;])\n/g, '').replaceAll(' => ', '=>');
+  return lines.replaceAll(/(?<=[{;])\n/g, '').replaceAll(/ (=>|===|&&) /g, '$1');
 }
 
 function assetOf(file: string, body = readFileSync(file)): Asset {
