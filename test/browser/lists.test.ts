@@ -1,5 +1,5 @@
-// What the lists of the dashboard show when an answer fails, is old, or is of another crawl, and what
-// it says about rows that it leaves out. Skipped, with a message, where Debian's `chromium` is not
+// The lists of the dashboard: answers that fail, answers that are old or belong to another crawl, and
+// notes about rows that are not shown. Skipped, with a message, where Debian's `chromium` is not
 // installed.
 
 import assert from 'node:assert/strict';

@@ -354,7 +354,13 @@ describe('HTTP server', { concurrency: 1 }, () => {
     );
     assert.equal((await ask(`${url}/healthz`)).status, 200);
     for (const socket of silent) socket.destroy();
-    assert.match(await raw('nonsense\r\n\r\n'), /^HTTP\/1\.1 400/);
+    const unread = await raw('nonsense\r\n\r\n');
+    assert.match(
+      unread,
+      /^HTTP\/1\.1 400 Bad Request\r\nContent-Type: application\/problem\+json\r\n/,
+    );
+    const said = JSON.parse(unread.split('\r\n\r\n')[1]!) as Record<string, string>;
+    assert.deepEqual([said.code, said.remedy !== ''], ['request-unread', true]);
     assert.match(
       await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`),
       /^HTTP\/1\.1 431/,

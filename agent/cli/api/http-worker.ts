@@ -4,6 +4,8 @@
 
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { API } from '../http/api-prefix.ts';
 import { HttpProblem } from '../http/http-problem.ts';
 import type { FromHttp, HttpStatuses, HttpWork, ToHttp } from '../http/http-process.ts';
 import type { Site } from './site.ts';
@@ -65,6 +67,7 @@ function serverOf(work: HttpWork): Server {
   });
   server.maxConnections = CONNECTIONS_MAX;
   server.on('connection', (socket) => makeRoom(server, socket));
+  server.on('clientError', refuseUnread);
   return server;
 }
 
@@ -105,6 +108,28 @@ function refuse(response: ServerResponse): void {
   const { document } = new HttpProblem(503, 'connection-busy', detail, 'read the answers first');
   response.writeHead(503, { 'content-type': 'application/problem+json', connection: 'close' });
   response.end(`${JSON.stringify(document)}\n`);
+}
+
+/** What Node's parser refuses, with the status that Node would give; another code is 400. */
+const UNREAD: Readonly<Record<string, readonly [status: number, why: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, `the head is longer than ${HEADER_BYTES_MAX} bytes`],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions are too long'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request did not arrive in time'],
+};
+
+/** The request reaches no handler. Bytes in an answer to an earlier request would damage it. */
+function refuseUnread(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || turns.has(socket as Socket)) {
+    return void socket.destroy();
+  }
+  const [status, why] = UNREAD[error.code ?? ''] ?? [400, 'the request is not valid HTTP'];
+  const remedy = `send a request as ${API}/openapi.json describes it`;
+  const { document } = new HttpProblem(status, 'request-unread', why, remedy);
+  const body = `${JSON.stringify(document)}\n`;
+  socket.end(
+    `HTTP/1.1 ${status} ${document.title}\r\nContent-Type: application/problem+json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
 }
 
 /** Another process is started, and it has all its sockets. */
