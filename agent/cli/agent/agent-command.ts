@@ -77,7 +77,7 @@ export async function agentCommand(
     return 4;
   }
   // Only a warning: the other agents may be started next.
-  const open = openWork(config.agent.dataDir, config.name, [id]);
+  const open = past.isComplete ? [] : openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
   noteCapacity(config, id);
   const { awaits, completedBy } = past;
@@ -111,6 +111,8 @@ async function portTaken(config: Config, id: string): Promise<string | null> {
 /** How an agent of an earlier crawl starts. */
 interface Past {
   readonly ok: true;
+  /** The crawl is over, and the states of its members hold all that was found. */
+  readonly isComplete: boolean;
   readonly awaits: readonly string[];
   readonly completedBy?: readonly string[];
 }
@@ -133,15 +135,15 @@ async function pastEnd(
   if (!repair.ok) return repair;
   if (completion.kind === 'complete' && !asked) {
     const away = awayAtEnd(config, completion.note);
-    if (away.length === 0) return { ok: true, awaits: [] };
+    if (away.length === 0) return { ok: true, isComplete: true, awaits: [] };
     say(`${id}: ${awayText(away)}`);
-    return { ok: true, awaits: [], completedBy: completion.note.agents };
+    return { ok: true, isComplete: true, awaits: [], completedBy: completion.note.agents };
   }
-  if (!('note' in completion)) return { ok: true, awaits: [] };
+  if (!('note' in completion)) return { ok: true, isComplete: false, awaits: [] };
   const changes = completion.kind === 'changed' ? ['the crawl continues:', ...completion.why] : [];
   const awaits = completion.note.agents.filter((agent) => agent !== id && ids.includes(agent));
   for (const note of [...changes, ...repair.notes]) say(note);
   if (awaits.length > 0) say(`${id}: waits for ${awaits.join(', ')}, which must be started, too`);
   removeCompletion(config);
-  return { ok: true, awaits };
+  return { ok: true, isComplete: false, awaits };
 }

@@ -8,8 +8,8 @@ import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
 import { readText } from '../../../config/file/read-text.ts';
 import { crawlKey } from '../../../config/fingerprint.ts';
-import { openStateFiles } from '../common/query-files.ts';
-import { refuseIfBarred } from '../common/running.ts';
+import { foundAgents, openStateFiles } from '../common/query-files.ts';
+import { isLocked, refuseIfBarred } from '../common/running.ts';
 import { type LeftOut, openWork } from './left-out.ts';
 import { ownersOf } from './query-owners.ts';
 import { type StateTotals, stateTotals } from './state-totals.ts';
@@ -143,12 +143,23 @@ export function awayText(away: readonly string[]): string {
   return `the crawl is complete; starts to tell ${away.join(', ')}, which did not see its end`;
 }
 
-/** With the overlay kademlia an agent knows only its neighbours; the state files name the others. */
+/**
+ * With the overlay kademlia an agent knows only its neighbours; the state files name the others. An
+ * agent of this directory that does not run and did not see the end was no member: if all agents
+ * that knew it died with it, no file says so.
+ */
 function membersAtEnd(config: Config, known: readonly string[]): readonly string[] {
   if (config.cluster.overlay === 'ring') return known;
-  const { files } = openStateFiles(config.agent.dataDir, []);
+  const { dataDir } = config.agent;
+  // Before the files are read: an agent that ends in between has written that it saw the end.
+  const running = foundAgents(dataDir).filter((agent) => isLocked(path.join(dataDir, agent)));
+  const { files } = openStateFiles(dataDir, []);
   try {
-    return [...new Set([...known, ...ownersOf(files, config).view])].sort();
+    const { view, histories } = ownersOf(files, config);
+    const dead = histories.flatMap(({ agent, end }) => {
+      return end === 'complete' || running.includes(agent) ? [] : [agent];
+    });
+    return [...new Set([...known, ...view.filter((id) => !dead.includes(id))])].sort();
   } finally {
     for (const file of files) file.close();
   }

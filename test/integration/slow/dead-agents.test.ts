@@ -7,7 +7,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import type net from 'node:net';
 import { describe, test } from 'node:test';
-import { listening, start, until } from '../cli-process.ts';
+import Database from 'better-sqlite3';
+import { listening, run, start, until } from '../cli-process.ts';
 import { stage } from '../dead-agents-stage.ts';
 
 describe('dead agents', { concurrency: 2 }, () => {
@@ -75,5 +76,31 @@ describe('dead agents', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await launch.ended;
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^a1 .* complete$/m);
+  });
+
+  test('an agent that is started after the end says only that the crawl is complete', async (context) => {
+    const { scratch, gate, config, running } = await stage(context, 4);
+    const launch = start(['launch', config]);
+    await until('all agents', running);
+    const { stdout } = await run('owner', config, gate.seed);
+    const { order } = JSON.parse(stdout) as { order: string[] };
+    const queued = () => {
+      const state = new Database(`${scratch.dataDir}/${order[0]}/state.sqlite`, { readonly: true });
+      try {
+        return state.prepare('SELECT count(*) FROM frontier').pluck().get() === 1;
+      } finally {
+        state.close();
+      }
+    };
+    await until('the queue of the owner', queued);
+    process.kill(scratch.pid(order[0]!)!, 'SIGKILL');
+    gate.open();
+    const ended = await launch.ended;
+    assert.equal(ended.code, 0, ended.stderr);
+    // The last one has no copy of the host.
+    const again = await run('agent', config, '--id', order[3]!);
+    assert.equal(again.code, 0, again.stderr);
+    assert.match(again.stderr, /the crawl is complete already/);
+    assert.doesNotMatch(again.stderr, /not complete/);
   });
 });

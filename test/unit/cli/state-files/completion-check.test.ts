@@ -3,12 +3,15 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { checkedCompletion } from '../../../../agent/cli/state-files/completion-check.ts';
 import {
+  readCompletion,
   recordCompletion,
   writeRefreshing,
 } from '../../../../agent/cli/state-files/completion-file.ts';
 import { ordersOf } from '../../../../agent/cli/state-files/state-totals.ts';
+import type { EventKind } from '../../../../agent/core/protocol/event-log.ts';
 import type { Directive } from '../../../../agent/core/protocol/messages.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
+import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 import { DirectiveTable } from '../../../../agent/storage/tables/directive-table.ts';
 import type { Config } from '../../../../config/config.ts';
 import { good, newDirectory, plain } from '../../config/written-config.ts';
@@ -23,6 +26,24 @@ function save(config: Config, agent: string, directive: Directive): void {
   new DirectiveTable(state.db).saveDirective(directive, 0);
   state.db.close();
   state.unlock();
+}
+
+/**
+ * An agent that met only itself.
+ *
+ * @returns ends it
+ */
+function saveHistory(config: Config, agent: string, kinds: readonly EventKind[], queued?: string) {
+  const directory = path.join(config.agent.dataDir, agent);
+  const state = openState({ directory, crawl: config.name, agent });
+  assert.ok(state.ok);
+  const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
+  store.begin();
+  if (queued !== undefined) store.enqueue(new URL(queued).host, { url: queued, depth: 0 }, null);
+  for (const kind of kinds) store.event(1, kind, { agent, view: [agent] });
+  store.commit(true);
+  store.close();
+  return state.unlock;
 }
 
 function record(config: Config): void {
@@ -68,6 +89,28 @@ test('a pause and a delay after the end do not void the completion record', () =
   save(config, 'a1', { kind: 'delay', host: '*', value: 9, n: 3, by: 'a1' });
   assert.equal(judged(config).kind, 'complete');
 });
+
+for (const [what, runs, isRecorded] of [
+  ['an agent that died with all its neighbours has queued URLs', false, false],
+  ['an agent that no member knows runs until the end', true, true],
+] as const) {
+  test(`kademlia: ${what}: the end is ${isRecorded ? '' : 'not '}recorded`, (context) => {
+    const dataDir = path.join(newDirectory(), 'data');
+    const config = good(`${plain}cluster: { agents: 2, overlay: kademlia }\n`, { dataDir });
+    saveHistory(config, 'a1', ['join', 'complete'])();
+    const unlock = saveHistory(config, 'a2', ['join'], runs ? undefined : 'http://h.test/');
+    if (runs) context.after(unlock);
+    else unlock();
+    const open = recordCompletion(config, { at: 0, agents: ['a1'] });
+    assert.deepEqual(
+      open.map(({ agent, queued }) => [agent, queued]),
+      isRecorded ? [] : [['a2', 1]],
+    );
+    const completion = readCompletion(config);
+    const recorded = completion.kind === 'complete' ? completion.note.agents : null;
+    assert.deepEqual(recorded, isRecorded ? agents : null);
+  });
+}
 
 test('the completion record of another crawl in the directory is none', () => {
   const config = completed();
