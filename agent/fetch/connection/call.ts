@@ -87,7 +87,7 @@ export class CallError extends Error {
   }
 }
 
-/** How a request that failed before its response began may be repeated at once. */
+/** How a request that failed before its response began is repeated. */
 export type Repeat =
   /** The server did not process it (RFC 9113, section 8.7): repeat on any connection. */
   | 'unprocessed'
@@ -96,7 +96,7 @@ export type Repeat =
   /** The server demands HTTP/1.1 (HTTP_1_1_REQUIRED). */
   | 'http1';
 
-/** A failure after which the request may be repeated without waiting. */
+/** A failure after which the request may be repeated at once (`http-call.ts` limits this). */
 export class RepeatableError extends CallError {
   readonly repeat: Repeat;
 

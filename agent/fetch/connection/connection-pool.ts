@@ -63,11 +63,11 @@ const HOSTS_MAX = 10_000;
 /** Time in ms for which a host that demanded HTTP/1.1 is not offered HTTP/2. */
 const HTTP1_ONLY_MS = 3_600_000;
 /**
- * Time in ms for which no connection to a host is used again, after the server
- * has closed one that was used again. Some servers read each request on a used connection and close without a response: such a request is
- * repeated at once, without the delay of the host, so it must not happen with each page.
+ * Time in ms after a repeat for which no connection to the host is used again and no request is
+ * repeated at once. Some servers read each request on a used connection and refuse it or close: a
+ * repeat ignores the delay of the host, so it must not happen with each page.
  */
-const SINGLE_USE_MS = 600_000;
+const REPEATED_MS = 600_000;
 
 /** Hosts that did something a short time ago. Beyond {@link HOSTS_MAX} the oldest is forgotten. */
 export class RecentHosts {
@@ -102,8 +102,8 @@ export interface ConnectionPool {
   readonly http2: Http2Sessions;
   /** They demanded HTTP/1.1: HTTP/2 is not offered to them. */
   readonly http1Only: RecentHosts;
-  /** They closed a connection that was used again: each request gets a new one. */
-  readonly singleUse: RecentHosts;
+  /** A request to them was repeated: each gets a new connection, and none is repeated. */
+  readonly repeated: RecentHosts;
   readonly proxy: HttpProxy | null;
   close(): void;
 }
@@ -117,7 +117,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     ...agents,
     http2,
     http1Only,
-    singleUse: new RecentHosts(SINGLE_USE_MS, options.now),
+    repeated: new RecentHosts(REPEATED_MS, options.now),
     proxy: options.proxy,
     close: () => {
       agents.http.destroy();

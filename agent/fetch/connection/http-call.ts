@@ -2,7 +2,8 @@
  * Chooses the protocol of a request: HTTP/2 if the pool has such a connection to the host, else
  * HTTP/1.1. If the server chooses HTTP/2 while the connection is opened, the call changes to it
  * before anything is written. A request that the server did not process is repeated at once (RFC
- * 9113, section 8.7); this is not a failure of the host.
+ * 9113, section 8.7), which is not a failure of the host. This happens once per host and ten
+ * minutes, because it ignores the delay of the host: a server may refuse each page once.
  */
 
 import type { Got } from 'got';
@@ -19,9 +20,6 @@ import type { ConnectionPool } from './connection-pool.ts';
 import { Http1Call } from './http1-call.ts';
 import { Http2Call } from './http2-call.ts';
 
-/** Repeats of one request. After these a failure is reported, and a retry has to wait. */
-const REPEATS_MAX = 2;
-
 export interface CallParts {
   /** Speaks HTTP/1.1; null: Node does. */
   readonly client: Got | null;
@@ -33,7 +31,6 @@ export class HttpCall implements Call {
   readonly #events: CallEvents;
   readonly #parts: CallParts;
   #current: Call;
-  #repeated = 0;
 
   constructor(request: CallRequest, events: CallEvents, parts: CallParts) {
     this.#request = request;
@@ -60,14 +57,14 @@ export class HttpCall implements Call {
 
   /** @returns whether the request is repeated. */
   #repeats(error: Error): boolean {
-    if (!(error instanceof RepeatableError) || this.#repeated === REPEATS_MAX) return false;
+    if (!(error instanceof RepeatableError)) return false;
     const { repeat } = error;
-    // One refusal can be due to the number of streams. A server that refuses again is left alone.
-    if (repeat !== 'http1' && this.#repeated > 0) return false;
-    this.#repeated++;
-    const { http1Only, singleUse } = this.#parts.pool;
-    if (repeat === 'http1') http1Only.add(this.#request.url.host);
-    if (repeat === 'stale') singleUse.add(this.#request.url.host);
+    const { host } = this.#request.url;
+    const { http1Only, repeated } = this.#parts.pool;
+    if (repeat === 'http1') http1Only.add(host);
+    // The failure is reported, and the retry waits.
+    if (repeated.has(host)) return false;
+    repeated.add(host);
     this.#current.destroy(repeat === 'unprocessed' ? 'sound' : 'doubtful');
     this.#events.onRepeat();
     this.#current = this.#overHttp2() ?? this.#overHttp1();
@@ -94,15 +91,12 @@ export class HttpCall implements Call {
 
   #overHttp2(): Call | null {
     const { url, address } = this.#request;
-    const { http2, proxy, singleUse } = this.#parts.pool;
+    const { http2, proxy, repeated } = this.#parts.pool;
+    if (url.protocol !== 'https:') return null;
     const isTo = (to: string) => address === null || addressKey(to) === address;
-    const borrowed = url.protocol === 'https:' ? http2.borrow(url.host, isTo) : null;
+    const borrowed = http2.borrow(url.host, { isTo, isLast: repeated.has(url.host) });
     if (borrowed === null) return null;
-    const giveBack = () => {
-      if (singleUse.has(url.host)) borrowed.giveUp();
-      borrowed.giveBack();
-    };
-    const options = { ...borrowed, giveBack, proxied: proxy !== null };
+    const options = { ...borrowed, proxied: proxy !== null };
     return new Http2Call(this.#request, this.#events, options);
   }
 }

@@ -132,7 +132,7 @@ export class Http1Call implements Call {
     }
     const request = (secure ? https : http).request(url, options);
     this.#sent = request;
-    if (pool.singleUse.has(this.#request.url.host)) this.#closeAfter();
+    if (pool.repeated.has(this.#request.url.host)) this.#closeAfter();
     request.on('error', (error) => {
       if (isReset(error) && !this.#isStale(error)) this.#events.onReset();
     });

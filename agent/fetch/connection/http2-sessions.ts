@@ -53,6 +53,13 @@ interface Open {
   farewell: Farewell | null;
 }
 
+interface BorrowOptions {
+  /** Whether a connection to that address may be used. */
+  readonly isTo?: (address: string) => boolean;
+  /** No further call gets the connection. */
+  readonly isLast?: boolean;
+}
+
 /** A connection lent to one call. */
 export interface BorrowedSession {
   readonly session: ClientHttp2Session;
@@ -109,13 +116,10 @@ export class Http2Sessions {
     this.#rest(authority, open);
   }
 
-  /**
-   * @param isTo whether a connection to that address may be used.
-   * @returns an open connection, to be given back; null if there is none.
-   */
+  /** @returns an open connection, to be given back; null if there is none. */
   borrow(
     authority: string,
-    isTo: (address: string) => boolean = () => true,
+    { isTo = () => true, isLast = false }: BorrowOptions = {},
   ): BorrowedSession | null {
     const open = this.#open.get(authority);
     if (open === undefined) return null;
@@ -127,6 +131,8 @@ export class Http2Sessions {
     }
     clearTimeout(open.timer);
     open.borrowers++;
+    // It closes when it is given back: Node refuses a new stream of a session that is closing.
+    if (isLast) this.#retire(authority, open);
     return {
       session,
       gate: open.gate,
@@ -165,14 +171,18 @@ export class Http2Sessions {
     if (idle.length > this.#options.idleMax && oldest !== undefined) this.#giveUp(...oldest);
   }
 
+  #retire(authority: string, open: Open): void {
+    this.#open.delete(authority);
+    if (!open.socket.destroyed) this.#leaving.add(open);
+  }
+
   /** Retires the connection. It closes when the last call on it has ended. */
   #giveUp(authority: string, open: Open): void {
     if (this.#open.get(authority) !== open) return;
     clearTimeout(open.timer);
-    this.#open.delete(authority);
     const { session, socket } = open;
+    this.#retire(authority, open);
     if (socket.destroyed) return;
-    this.#leaving.add(open);
     if (open.borrowers === 0) closeSoon(open);
     else if (!session.destroyed) session.close();
   }

@@ -74,6 +74,43 @@ forEachClient(() => {
       },
     ));
 
+  test('http2: repeats one request of a host at once in ten minutes', () => {
+    let now = 1e12;
+    const seen = new Set<string>();
+    const refuseFirst: Answer = (stream, path) => {
+      if (seen.has(path)) return PAGE(stream, path);
+      seen.add(path);
+      stream.close(REFUSED);
+    };
+    return play(
+      refuseFirst,
+      async ({ fetcher, url, paths }) => {
+        asResponse(await fetcher.fetch(request(`${url}1`)));
+        assert.equal(asFailure(await fetcher.fetch(request(`${url}2`))).code, 'reset');
+        asResponse(await fetcher.fetch(request(`${url}2`)));
+        now += 600_000;
+        asResponse(await fetcher.fetch(request(`${url}3`)));
+        assert.deepEqual(paths, ['/1', '/1', '/2', '/2', '/3', '/3']);
+      },
+      { now: () => now },
+    );
+  });
+
+  test('http2: uses connections once if a host allows one request per connection', () => {
+    const used = new Set<unknown>();
+    const allowOne: Answer = (stream, path) => {
+      if (used.has(stream.session)) return goAway(NO_ERROR, false)(stream, path);
+      used.add(stream.session);
+      PAGE(stream, path);
+    };
+    return play(allowOne, async ({ fetcher, url, paths, connections }) => {
+      for (const path of ['1', '2', '3', '4']) {
+        asResponse(await fetcher.fetch(request(`${url}${path}`)));
+      }
+      assert.deepEqual([paths, connections()], [['/1', '/2', '/2', '/3', '/4'], 4]);
+    });
+  });
+
   test('http2: repeats a stream above the last one of a GOAWAY at once', () =>
     play(except({ 2: goAway(NO_ERROR, false) }), async ({ fetcher, url, paths, connections }) => {
       asResponse(await fetcher.fetch(request(url)));
