@@ -6,7 +6,8 @@ import type { Outcome } from '../core/protocol/outcome.ts';
 import type { FetchResponse, RawExchange } from '../fetch/fetch.ts';
 
 /**
- * The metadata shows readers of the archive the referrer, depth, attempt and duration.
+ * The metadata shows readers of the archive the referrer, depth, attempt and duration; a test of the
+ * host has only the duration.
  *
  * @param previous - the payload of the page in this agent's archive; null: none
  */
@@ -21,7 +22,10 @@ export function captureOf(
   const metadata: [string, string][] = [];
   if (request.kind === 'page') {
     if (request.referrer !== undefined) metadata.push(['via', request.referrer]);
-    metadata.push(['depth', String(request.depth)], ['attempt', String(request.attempts + 1)]);
+    // A test is no attempt of the crawl at the page, and has the depth of the URL in doubt.
+    if (!request.isTest) {
+      metadata.push(['depth', String(request.depth)], ['attempt', String(request.attempts + 1)]);
+    }
   }
   metadata.push(['fetchTimeMs', String(Math.round(durationMs))]);
   return {

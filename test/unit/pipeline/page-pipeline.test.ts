@@ -295,6 +295,22 @@ test('pipeline: with an archive, only a page whose body it has is requested with
   assert.deepEqual(odd, { condition: null, status: 304, previous: null });
 });
 
+test('pipeline: the archive names depth and attempt of a page, not of a test of its host', async () => {
+  const raw = { url: '', requestHead: '', responseHead: '', truncated: null, body: [] };
+  const namesOf = async (more: Partial<PageRequest>) => {
+    const captures: Capture[] = [];
+    const append = async (capture: Capture) => {
+      captures.push(capture);
+      return { file: 'f', offset: 0, end: 1, indexEnd: 1 };
+    };
+    const archive = { append, originalOf: async () => null };
+    await outcomeOf('', { raw }, 'http://a.test/', 3, 'page', more, { archive });
+    return captures[0]?.metadata.map(([name]) => name);
+  };
+  assert.deepEqual(await namesOf({}), ['depth', 'attempt', 'fetchTimeMs']);
+  assert.deepEqual(await namesOf({ isTest: true }), ['fetchTimeMs']);
+});
+
 test('pipeline: the X-Robots-Tag of a 304 is added to the directives of the page', async () => {
   const none = { bytes: 1, redirectTo: null, fetchedAt: 1, durationMs: 1, error: null };
   const page = { ...none, status: 200, contentType: 'text/html', digest: 'sha256:1', etag: '"1"' };
