@@ -117,7 +117,8 @@ const URL_ROW = `SELECT u.*, p.status, ${internedText('p.error')} AS error,
   ${referrerOf('u')} AS found_on, f.status AS former_status, ${internedText('f.error')} AS former_error,
   f.fetched_at AS former_at
   FROM host_rows h JOIN urls u ON ${idsOfHost('u.id', 'h.number')}
-  LEFT JOIN page_records p ON p.id = u.id LEFT JOIN former_pages f ON f.id = u.id
+  LEFT JOIN page_records p ON p.id = u.id
+  LEFT JOIN former_pages f ON f.id = u.id AND u.state IN (0, 3)
   WHERE h.number = ? AND u.key = ?`;
 
 /** Scans the URLs of the host for the first one found whose key has the given prefix. */

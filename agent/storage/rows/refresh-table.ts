@@ -1,9 +1,10 @@
 // A new round of a crawl: the known URLs of a host are requeued, each under a third number,
-// *again*, which is above the *found* of all URLs that the host had before. The previous
-// record of a page is kept until the page ends again: it holds the validators for conditional
-// requests, and the view `pages` shows it in the meantime, also if the URL is skipped. If the rules
-// for links have changed, pages are requested without conditions: an unchanged page may have links
-// that the former rules left out. The same applies after a repair, which may have lost URLs.
+// *again*, which is above the *found* of all URLs that the host had before. The previous record of
+// a page is kept until the page ends again, other than with a redirect: it holds the validators for
+// conditional requests, and the view `pages` shows it in the meantime, also if the URL is skipped.
+// If the rules for links have changed, pages are requested without conditions: an unchanged page may
+// have links that the former rules left out. The same applies after a repair, which may have lost
+// URLs.
 
 import type { Host, PageRow, PreviousPage } from '../../core/protocol/messages.ts';
 import type { Connection } from '../encoding/connection.ts';
@@ -192,9 +193,18 @@ export class RefreshTable {
     return this.#rules !== SEVERAL && round >= this.#ruledFrom;
   }
 
-  /** Deletes the previous record: the page has ended again. */
-  forget(id: number): void {
+  /**
+   * Deletes the previous record: the page has ended again with that one. If it ended with a redirect,
+   * a page stays until the next round, because the redirect may lead back to it.
+   */
+  forget(id: number, { redirectTo }: PageRow): void {
+    if (redirectTo !== null && this.#previous.told(id)?.redirectTo === null) return;
     this.#previous.delete(id);
+  }
+
+  /** Requeues a URL that ended with a redirect, which led back to it. */
+  backAt(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>): void {
+    this.move(host, url, Math.max(this.#round, url.round + 1), 0, this.#previous.told(url.id));
   }
 }
 

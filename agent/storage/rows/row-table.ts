@@ -343,7 +343,7 @@ export class RowTable {
     this.networks?.settled(host, id);
     this.shut.skipped(event.reason);
     if (row.state === 0) this.#hosts.addQueued(host, -1);
-    if (row.again > 0 && state !== SKIPPED) this.refresh.forget(id);
+    if (row.again > 0 && state !== SKIPPED && event.page) this.refresh.forget(id, event.page);
     if ((row.state === 0 || row.state === SKIPPED) && state !== SKIPPED) this.#hosts.addPage(host);
     if (event.page && state !== SKIPPED) this.pages.save(id, event.page);
     if (!settled) this.note(host, id, n, 'done');

@@ -159,7 +159,9 @@ export class UrlTable {
 
   /** False if the URL is not queued; then nothing has changed. */
   #finish(row: HostRow, id: number, page: PageRow, attempts: number | null): boolean {
-    if (!this.#leaveQueue(row, id, page.status === null ? 2 : 1, attempts, null)) return false;
+    const again = this.#leaveQueue(row, id, page.status === null ? 2 : 1, attempts, null);
+    if (again === undefined) return false;
+    if (again > 0) this.#refresh.forget(id, page);
     const fetchedAt = Math.round(page.fetchedAt);
     const durationMs = Math.round(page.durationMs);
     const { canonical } = page;
@@ -195,8 +197,7 @@ export class UrlTable {
     if (!known || known.hops >= hopsMax || !this.#leadsTo(row, url, way)) return false;
     const form = fetchUrl === asForm(url) ? null : fetchUrl;
     if (form === known.fetchUrl && !isOther) return false;
-    const round = Math.max(this.#refresh.round, known.round + 1);
-    this.#refresh.move(row, known, round, 0, undefined);
+    this.#refresh.backAt(row, known);
     this.#rows.amendments.moveTo(row, known.id, form, known.hops + 1);
     return true;
   }
@@ -235,25 +236,23 @@ export class UrlTable {
   }
 
   #skip(row: HostRow, id: number, reason: SkipReason): void {
-    if (!this.#leaveQueue(row, id, SKIPPED, null, reason)) return;
+    // A skipped URL keeps its previous record, because it has no newer response.
+    if (this.#leaveQueue(row, id, SKIPPED, null, reason) === undefined) return;
     this.#rows.shut.skipped(reason);
     this.#settle(row, id);
   }
 
-  /** False if the URL is not queued; then nothing has changed. */
+  /** Returns its *again*; undefined if the URL is not queued: then nothing has changed. */
   #leaveQueue(
     row: HostRow,
     id: number,
     state: number,
     attempts: number | null,
     reason: SkipReason | null,
-  ): boolean {
+  ): number | undefined {
     const again = this.#s.leaveQueue.get(state, attempts, reason, id);
-    if (again === undefined) return false;
-    this.#hosts.addQueued(row, -1);
-    // A skipped URL keeps its previous record, because it has no newer response.
-    if (again > 0 && state !== SKIPPED) this.#refresh.forget(id);
-    return true;
+    if (again !== undefined) this.#hosts.addQueued(row, -1);
+    return again;
   }
 
   #settle(row: HostRow, id: number): void {

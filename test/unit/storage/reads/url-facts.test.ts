@@ -83,6 +83,26 @@ test('explain: a requeued page is reported as such, with its previous outcome', 
   assert.deepEqual(skipped.former, { status: null, error: 'timeout', fetchedAt: 77 });
 });
 
+test('explain: a page that ended again has no previous outcome, not even as a redirect', () => {
+  const { store, explain, number } = file();
+  const url = 'https://h.test/';
+  const page = {
+    error: null,
+    contentType: null,
+    bytes: 1,
+    digest: null,
+    durationMs: 3,
+    attempts: 1,
+  };
+  store.enqueue('h.test', { url, depth: 0 }, null);
+  const to = { url, ...page, status: 200, redirectTo: null, fetchedAt: 77 };
+  store.recordPage(number('h.test'), to);
+  store.beginRound(5);
+  store.requeueKnown('h.test', 10);
+  store.recordPage(number('h.test'), { ...to, status: 302, redirectTo: `${url}x`, fetchedAt: 88 });
+  assert.deepEqual([explain(url).url?.fetchedAt, explain(url).url?.former], [88, null]);
+});
+
 test('explain: an unreachable robots.txt forbids for now, with the reason', () => {
   const { store, explain, number } = file();
   store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
