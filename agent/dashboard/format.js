@@ -7,6 +7,7 @@ const fine = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 export const count = (n) => whole.format(n);
+export const some = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 export const rate = (n) => (n < 100 ? decimal : whole).format(n);
 export const short = (n) => (Math.abs(n) < 10_000 ? whole : compact).format(n);
 /** For the steps of an axis, which may be small fractions. */

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from '/lib/htm.js';
 import { post } from './api.js';
-import { bytes, count, dateTime, duration } from './format.js';
+import { bytes, count, dateTime, duration, some } from './format.js';
 import { Failure, Table, Unread, useAnswer, useRows } from './tables.js';
 
 export function Lookup({ filters, setFilters }) {
@@ -89,7 +89,7 @@ function HostReport({ host }) {
   const its = useRows('/hosts', { search: host, sort: 'pages_queued', limit: 1000 }).rows.find((row) => row.host === host);
   return html`<article class="card">
     <h3 class="url">${host}</h3>
-    ${its && html`<p>${its.state}, at ${its.agent}; ${count(its.pages_done)} pages, ${count(its.pages_queued)} queued; a request every ${duration(its.delay_ms)}</p>`}
+    ${its && html`<p>${its.state}, at ${its.agent}; ${some(its.pages_done, 'page', 'pages')}, ${count(its.pages_queued)} queued; a request every ${duration(its.delay_ms)}</p>`}
     <div class="tabs" role="group" aria-label="List">
       ${Object.entries(VIEWS).map(
         ([name, title]) => html`<button type="button" aria-pressed=${view === name} onClick=${() => setView(name)}>${title}</button>`,
@@ -147,7 +147,7 @@ export function Sql({ filters, setFilters }) {
     </form>
     <${Failure} error=${error} />
     <${Unread} problems=${problems} />
-    ${rows && html`<p class="quiet" role="status">${count(rows.length)} row${rows.length === 1 ? '' : 's'} in ${duration(tookMs)}${rows.length > ROWS_SHOWN_MAX && `; the first ${count(ROWS_SHOWN_MAX)} are shown`}</p>
+    ${rows && html`<p class="quiet" role="status">${some(rows.length, 'row', 'rows')} in ${duration(tookMs)}${rows.length > ROWS_SHOWN_MAX && `; the first ${count(ROWS_SHOWN_MAX)} are shown`}</p>
       <${Table} caption="Rows" columns=${columns} rows=${rows.slice(0, ROWS_SHOWN_MAX)} keyOf=${(row) => rows.indexOf(row)} empty="None." />`}
   </section>`;
 }

@@ -2,10 +2,9 @@
 // ordered.
 
 import { html, useEffect, useRef } from '/lib/htm.js';
-import { byName, count } from './format.js';
+import { byName, count, some } from './format.js';
 import { Failure, useAnswer } from './tables.js';
 
-const some = (n, one, many) => `${count(n)} ${n === 1 ? one : many}`;
 
 function byAgent(counts, word) {
   const ids = Object.keys(counts).sort(byName);

@@ -5,7 +5,7 @@ import { html, useEffect, useRef, useState } from '/lib/htm.js';
 import { get } from './api.js';
 import { Chart, seriesOf } from './charts.js';
 import { Circle } from './circle.js';
-import { count, dateTime, duration, rate, time } from './format.js';
+import { count, dateTime, duration, rate, some, time } from './format.js';
 import { Failure, Problems } from './tables.js';
 
 const REFRESH_MS = 10_000;
@@ -108,7 +108,7 @@ export function Replay({ colours, theme, filters, setFilters }) {
             </li>`,
           )}
         </ol>
-        ${past.length > CHANGES_SHOWN && html`<p class="quiet">and ${past.length - CHANGES_SHOWN} earlier ones</p>`}
+        ${past.length > CHANGES_SHOWN && html`<p class="quiet">and ${some(past.length - CHANGES_SHOWN, 'earlier one', 'earlier ones')}</p>`}
       </section>
       <section class="card wide"><div class="charts">
         <${Chart} title="Pages per second" times=${times} series=${seriesOf(ids, of(3), colours)} theme=${theme} />

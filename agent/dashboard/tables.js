@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useRef, useState } from '/lib/htm.js';
 import { get, may } from './api.js';
-import { ago, byName, bytes, count, duration, rate, time } from './format.js';
+import { ago, byName, bytes, count, duration, rate, some, time } from './format.js';
 
 /**
  * Draws a table. A column has a title, what it shows `of` a row, perhaps `number`, and perhaps `by`:
@@ -96,7 +96,7 @@ export function Agents({ view, colours, onLeave }) {
     measured('Pages/s', (a) => a.pagesPerSecond, rate),
     { title: 'Requests', number: true, by: (a) => a.openRequests, of: (a) => `${a.openRequests} of ${a.threads}` },
     measured('Outbox', (a) => a.outbox),
-    measured('Copies behind', (a) => a.copyLag, (n) => `${count(n)} hosts`),
+    measured('Copies behind', (a) => a.copyLag, (n) => some(n, 'host', 'hosts')),
     measured('Loop delay', (a) => a.loopDelayMs, duration),
     measured('Memory', (a) => a.rssBytes, bytes),
     measured('Disk left', (a) => a.diskFreeBytes ?? -1, (n) => (n < 0 ? 'not known' : bytes(n))),

@@ -250,7 +250,7 @@ describe('dashboard', { skip, concurrency: 1 }, () => {
     });
     const { page, faults } = await opened('lookup?host=127.123.0.1');
     await page
-      .getByText(/, at a\d; [\d,]+ pages, [\d,]+ queued; a request every 1\.?0? s$/)
+      .getByText(/, at a\d; [\d,]+ pages?, [\d,]+ queued; a request every 1\.?0? s$/)
       .waitFor();
     await page.locator('tbody a').first().click();
     await page.getByText(/^\d{3}, .*B, .* m?s, \d+ \w+ \d+, [\d:]+$/).waitFor();

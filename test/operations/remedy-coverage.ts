@@ -161,7 +161,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     ],
   },
   {
-    says: 'agents are connected; start at least',
+    says: 'connected; start at least',
     by: [
       'test/integration/slow/late-agents.test.ts',
       'an agent that was down at the end is told of it when the others are started again',

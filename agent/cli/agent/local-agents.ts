@@ -75,7 +75,7 @@ export function selectAgents(
   local: readonly string[],
   why: LocalAgents['why'] = new Map(),
 ): Selection {
-  const here = `${local.length} of its ${all.length} agents have an address of this machine`;
+  const here = `${local.length} of its ${all.length} agents ${local.length === 1 ? 'has' : 'have'} an address of this machine`;
   const reasons = (ids: readonly string[]) => ids.map((id) => `\n  ${why.get(id) ?? id}`).join('');
   if (local.length === 0) {
     const message = `the config has no agent for this machine: ${here}${reasons(all)}`;

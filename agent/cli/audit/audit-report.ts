@@ -122,14 +122,17 @@ function failedNote({ hostsUnreachable }: Audit): string {
 
 function copyLines({ hosts, copies, complete }: Audit): string[] {
   const { wanted, hostsWithFew, ahead, behind } = copies;
-  const agents = wanted === 1 ? '1 agent' : `${wanted} agents`;
-  if (hostsWithFew === 0 && ahead === 0)
-    return [`${count(hosts)} hosts, each complete at ${agents}`];
+  const at = `complete at ${wanted === 1 ? '1 agent' : `${wanted} agents`}`;
+  const whole = hosts === 1 ? `1 host, ${at}` : `${count(hosts)} hosts, each ${at}`;
+  if (hostsWithFew === 0 && ahead === 0) return [whole];
+  const part =
+    hosts === 1
+      ? `1 host, ${hostsWithFew === 0 ? '' : 'not '}${at}`
+      : `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them ${at}`;
+  const late =
+    behind === 1 ? '1 URL behind its owner' : `${count(behind)} URLs behind their owners`;
   const moving = complete ? '' : '; copies follow their owners while the crawl runs';
-  return [
-    `${count(hosts)} hosts, ${count(hosts - hostsWithFew)} of them complete at ${agents}${moving}`,
-    `copies: ${count(behind)} URLs behind their owners, ${count(ahead)} ahead`,
-  ];
+  return [`${part}${moving}`, `copies: ${late}, ${count(ahead)} ahead`];
 }
 
 function uncheckedLines({ unchecked }: Audit): string[] {

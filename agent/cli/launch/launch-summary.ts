@@ -106,7 +106,7 @@ function blockedText(totals: readonly AgentTotals[], config: ResolvedConfig): st
 
 /** Counts hosts and pages that the crawl could not get; '' if there are none. */
 function troubleText(hosts: number, pages: number): string {
-  const hostsText = `${hosts === 1 ? 'host' : 'hosts'} could not be reached or were abandoned`;
+  const hostsText = `${hosts === 1 ? 'host' : 'hosts'} could not be reached or ${hosts === 1 ? 'was' : 'were'} abandoned`;
   const pagesText = `${pages === 1 ? 'page' : 'pages'} ended with 429 or 5xx`;
   const said = [
     ...(hosts > 0 ? [`${count(hosts)} ${hostsText}`] : []),

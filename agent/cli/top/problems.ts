@@ -189,7 +189,7 @@ function copiesOf(
     ...(hosts > 0
       ? [
           {
-            text: `copies of ${count(hosts)} hosts of ${idsOf(behind)} do not catch up`,
+            text: `copies of ${count(hosts)} ${hosts === 1 ? 'host' : 'hosts'} of ${idsOf(behind)} do not catch up`,
             remedy: 'look for a slow disk or network of the agents that keep the copies',
             place: 'agents',
           },

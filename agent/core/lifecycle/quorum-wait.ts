@@ -62,7 +62,7 @@ export class QuorumWait implements Part {
     const heard = ids.length - missing.length;
     const needed = Math.max(1, Math.floor(ids.length / 2) + 1 - heard);
     return (
-      `has no majority: ${heard} of ${ids.length} agents are connected; start at least ${needed} ` +
+      `has no majority: ${heard} of ${ids.length} agents ${heard === 1 ? 'is' : 'are'} connected; start at least ${needed} ` +
       `of ${missing.join(', ')} (ubiring launch CONFIG on each machine), even if they have ` +
       'completed the crawl: they report its end'
     );

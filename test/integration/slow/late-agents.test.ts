@@ -38,7 +38,7 @@ test('an agent that was down at the end is told of it when the others are starte
   assert.match(alone.stderr, /starts to tell a3/);
 
   const a3 = begin('agent', late, '--id', 'a3');
-  const waits = /has no majority: 1 of 3 agents are connected; start at least 1 of a1, a2 /;
+  const waits = /has no majority: 1 of 3 agents is connected; start at least 1 of a1, a2 /;
   await until('it says what it waits for', () => waits.test(a3.stderr()));
   assert.match((await run('status', late)).stdout, waits);
   const again = await run('launch', config, '--agents', 'a1,a2');

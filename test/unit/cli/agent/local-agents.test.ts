@@ -45,6 +45,8 @@ test('launch: --agents selects the first N agents of this machine, or the named 
   assert.equal(ids('a2'), 4, 'an agent of another machine');
   assert.equal(ids('a9'), 2, 'an unknown agent');
   assert.equal(ids('0'), 2);
+  const one = selectAgents('2', all, ['a1']);
+  assert.ok(!one.ok && /: 1 of its 3 agents has an address of this/.test(one.message));
 });
 
 test('owner: accepts hosts and URLs in any spelling, and refuses other text', () => {

@@ -61,6 +61,8 @@ test('problems: too few agents for the copies, and copies that do not catch up',
   assert.deepEqual(problems([{ joined: false }]), [], 'the agents start');
   const [behind] = problems([{ copyLag: 7 }, {}, {}], { lagging: ['a1'] });
   assert.match(behind!, /^copies of 7 hosts of a1 do not catch up -> look for a slow disk/);
+  const [one] = problems([{ copyLag: 1 }, {}, {}], { lagging: ['a1'] });
+  assert.match(one!, /^copies of 1 host of a1 do not catch up -> /);
 });
 
 test('problems: a pause of all or of some agents, and a directive that has not reached one', () => {

@@ -41,7 +41,7 @@ function stageOf(quorum: 'none' | 'majority' = 'majority') {
 
 describe('an agent without a majority', () => {
   it('names the agents of which some must be started, and looks for the end of the crawl', () => {
-    const { wait, until } = stageOf();
+    const { wait, until, state } = stageOf();
     assert.deepEqual(until(5), []);
     const [warning, woke, ...more] = until(10, 5);
     const said =
@@ -49,6 +49,8 @@ describe('an agent without a majority', () => {
       'launch CONFIG on each machine), even if they have completed the crawl: they report its end';
     assert.deepEqual([warning, woke, more], [`5 ${said}`, 'woke', []]);
     assert.equal(wait.reason, said);
+    state.silent.add('a2');
+    assert.match(until(20, 10)[0]!, / 1 of 5 agents is connected; start at least 2 of a2, a3/);
   });
 
   it('has no reason to wait once a majority echoes it, and warns again later', () => {
