@@ -167,10 +167,12 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
       'an agent that was down at the end is told of it when the others are started again',
     ],
   },
-  {
-    says: 'too: only a contact begins a cluster; start one of',
-    by: ['test/unit/core/lifecycle/join-wait.test.ts', 'says that they wait as well'],
-  },
+  ...['too: only a contact begins a cluster; …', 'where it ran), there is nothing to join'].map(
+    (says) => ({
+      says,
+      by: ['test/unit/core/lifecycle/join-wait.test.ts', 'says that they wait as well'] as const,
+    }),
+  ),
   {
     says: 'agent/cli/agent/repair.ts:  --repair',
     by: [

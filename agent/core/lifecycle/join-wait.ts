@@ -15,6 +15,9 @@ import { WaitWarning } from './wait-warning.ts';
 
 /** Milliseconds that a start waits for agents it must meet; they may be started one by one. */
 const AWAIT_MS_MAX = 60_000;
+/** Who begins a cluster after the end of the crawl requests all its pages again. */
+const MAY_BE_OVER =
+  'if the crawl is over (ubiring status CONFIG where it ran), there is nothing to join';
 
 interface JoinWaitParts {
   readonly settings: Pick<CoreSettings, 'suspectAfterMs' | 'id' | 'address'>;
@@ -28,7 +31,10 @@ interface JoinWaitParts {
 export class JoinWait implements Part {
   readonly #p: JoinWaitParts;
   #startAt = 0;
-  /** The last time at which an agent was in view. */
+  /**
+   * The last time at which an agent was in view. Agents that wait together do not end: their
+   * contact may be started late, or one of them become a contact because the others are lost.
+   */
   #metAt = 0;
   #joinedOnce = false;
   readonly #warning: WaitWarning;
@@ -96,8 +102,8 @@ export class JoinWait implements Part {
     const ids = members.map(({ card }) => card.id).sort();
     return (
       `${ids.join(', ')} ${ids.length === 1 ? 'waits' : 'wait'}, too: only a contact begins a ` +
-      `cluster; start one of ${this.#contacts()}; if none can be started, add the address of one ` +
-      'agent that waits to cluster.contacts, and restart that agent'
+      `cluster; ${MAY_BE_OVER}; otherwise start one of ${this.#contacts()}; if none can be ` +
+      'started, add the address of one agent that waits to cluster.contacts, and restart that agent'
     );
   }
 
@@ -130,7 +136,7 @@ export class JoinWait implements Part {
     const others = asked.length === 0 ? '' : `, nor at ${addresses(asked.length, 'other known')}`;
     return (
       `no agent answers at ${this.#contacts()}${others}: start one of these contacts, or correct ` +
-      'cluster.contacts, for example if another program listens there; if the crawl is over (ubiring status CONFIG), there is nothing to join'
+      `cluster.contacts, for example if another program listens there; ${MAY_BE_OVER}`
     );
   }
 
