@@ -174,6 +174,10 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     }),
   ),
   {
+    says: 'agent/cli/commands/ring-command.ts: ubiring undrain',
+    by: ['test/unit/cli/commands/ring-command.test.ts', 'ring: says that all agents are drained'],
+  },
+  {
     says: 'agent/cli/agent/repair.ts:  --repair',
     by: [
       'test/integration/slow/repair.test.ts',

@@ -6,8 +6,8 @@
 import { type Config, type ConfiguredMember, membersOf } from '../../../config/config.ts';
 import { placementOf, placesOf } from '../../composition/placement.ts';
 import type { ExitCode } from '../common/exit-code.ts';
-import { type CommonFlags, load } from '../common/load-config.ts';
-import { print, renderTable } from '../common/output.ts';
+import { type CommonFlags, load, shownCrawl } from '../common/load-config.ts';
+import { print, programName, renderTable } from '../common/output.ts';
 import { directedMembers } from '../state-files/stored-directives.ts';
 import { agentsOf } from './known-agents.ts';
 
@@ -28,8 +28,8 @@ export interface RingReport {
     /** Fraction of the capacity of all agents. */
     readonly expected: number;
   }[];
-  /** Spread of share / expected over the agents; 1 is the expected share. */
-  readonly balance: { readonly sigma: number; readonly min: number; readonly max: number };
+  /** Spread of share / expected over the agents; 1 is the expected share. Null: all are drained. */
+  readonly balance: { readonly sigma: number; readonly min: number; readonly max: number } | null;
 }
 
 /** Length of the longest bar in characters. */
@@ -43,7 +43,7 @@ export async function ring(
   if (!loaded.ok) return loaded.code;
   const { config } = loaded;
   const report = ringReport(config, directedMembers(config, await agentsOf(config)));
-  await print(flags.json ? `${JSON.stringify(report)}\n` : `${ringText(report)}\n`);
+  await print(flags.json ? `${JSON.stringify(report)}\n` : `${ringText(report, config)}\n`);
   return 0;
 }
 
@@ -59,7 +59,7 @@ export function ringReport(
     ...member,
     points: points.get(member.id) ?? 0,
     share: shares.get(member.id) ?? 0,
-    expected: member.capacity / capacity,
+    expected: capacity === 0 ? 0 : member.capacity / capacity,
   }));
   const placed = agents.filter((agent) => agent.capacity > 0);
   const ratios = placed.map(({ share, expected }) => share / expected);
@@ -68,11 +68,14 @@ export function ringReport(
     overlay,
     ...(overlay === 'ring' ? { replicas } : { ids: kademlia.ids }),
     agents,
-    balance: { sigma: Math.sqrt(variance), min: Math.min(...ratios), max: Math.max(...ratios) },
+    balance:
+      placed.length === 0
+        ? null
+        : { sigma: Math.sqrt(variance), min: Math.min(...ratios), max: Math.max(...ratios) },
   };
 }
 
-function ringText({ replicas, ids, agents, balance }: RingReport): string {
+export function ringText({ replicas, ids, agents, balance }: RingReport, config: Config): string {
   const largest = Math.max(...agents.map(({ share }) => share));
   const table = renderTable(
     [
@@ -89,12 +92,16 @@ function ringText({ replicas, ids, agents, balance }: RingReport): string {
       String(points),
       percent(share),
       capacity === 0 ? '' : percent(share / expected),
-      '█'.repeat(Math.max(capacity === 0 ? 0 : 1, Math.round((barLength * share) / largest))),
+      capacity === 0 ? '' : '█'.repeat(Math.max(1, Math.round((barLength * share) / largest))),
     ]),
   );
+  const each = ids === undefined ? `${replicas} replicas` : `ids ${ids}`;
+  if (balance === null) {
+    const undrain = `${programName()} undrain ${shownCrawl(config)} ${agents[0]?.id}`;
+    return `${table}\n\n${each}; all agents are drained, so none takes hosts; bring one back: ${undrain}`;
+  }
   const { sigma, min, max } = balance;
   const spread = `from ${percent(min)} to ${percent(max)} of the expected share`;
-  const each = ids === undefined ? `${replicas} replicas` : `ids ${ids}`;
   return `${table}\n\n${each}; σ of the shares ${percent(sigma)}, ${spread}`;
 }
 

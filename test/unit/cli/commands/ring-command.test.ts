@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ringReport } from '../../../../agent/cli/commands/ring-command.ts';
+import { ringReport, ringText } from '../../../../agent/cli/commands/ring-command.ts';
 import type { Config } from '../../../../config/config.ts';
 
 const configOf = (overlay: 'ring' | 'kademlia') =>
@@ -30,5 +30,21 @@ for (const [overlay, each, points] of [
     const total = agents.reduce((sum, { share }) => sum + share, 0);
     assert.ok(Math.abs(total - 1) < 1e-9, `${total}`);
     assert.ok(agents.every(({ share }) => share > 0));
+  });
+}
+
+for (const overlay of ['ring', 'kademlia'] as const) {
+  test(`ring: says that all agents are drained with the overlay ${overlay}`, () => {
+    const config = { ...configOf(overlay), file: '/crawl.yaml' } as Config;
+    const drained = ['a1', 'a2'].map((id) => ({ id, capacity: 0 }));
+    const report = ringReport(config, drained);
+    assert.equal(report.balance, null);
+    assert.doesNotMatch(JSON.stringify(report.agents), /null/);
+    const text = ringText(report, config);
+    assert.match(
+      text,
+      /; all agents are drained, so none takes hosts; bring one back: .* undrain .*crawl\.yaml a1$/,
+    );
+    assert.doesNotMatch(text, /NaN|Infinity|█/);
   });
 }
