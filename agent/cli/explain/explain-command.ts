@@ -91,6 +91,7 @@ async function reportOn(
     owner: source.owner,
     order: orderOf(config, host),
     source: source.kind,
+    silentOwner: source.silentOwner,
     networks: networksOf(config, host),
     filters: await filtersOf(config, { identity, fetchUrl: form, host }, stored, source.find),
     state: stateOf(stored),

@@ -1,5 +1,5 @@
 // The sources of `ubiring explain` for what is stored about a URL: the running agent that owns its host,
-// asked through any other agent; if none answers, the state files of this machine.
+// asked through any other agent; if it does not answer, the state files of this machine.
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import { type Explanation, explanationOf } from '../../control/explanation.ts';
@@ -14,6 +14,8 @@ export interface Source {
   readonly kind: 'agents' | 'files';
   /** The present owner of the host; null if the source does not know it. */
   readonly owner: string | null;
+  /** The owner that other agents have asked without an answer; null: it answers, or no agent does. */
+  readonly silentOwner: string | null;
   /** What is stored about the URL; null if the owner does not answer or no file can be read. */
   find(identity: Identity): Promise<Explanation | null>;
   close(): void;
@@ -41,6 +43,7 @@ export async function sourceFor(
     return {
       kind: 'agents',
       owner: first.owner,
+      silentOwner: null,
       find: async (other) => {
         if (other === identity) return first.facts;
         const asked = { identity: other, fetchUrl: asForm(other) };
@@ -49,7 +52,7 @@ export async function sourceFor(
       close: () => {},
     };
   }
-  return fileSource(config, url, onProblem);
+  return fileSource(config, url, first?.owner ?? null, onProblem);
 }
 
 interface Answer {
@@ -79,6 +82,7 @@ async function ask(
 function fileSource(
   config: Config,
   asked: Pick<CrawlUrl, 'identity' | 'fetchUrl'>,
+  silentOwner: string | null,
   onProblem: (message: string) => void,
 ): Source {
   const { files, problems } = openFilesOf(config, []);
@@ -104,10 +108,12 @@ function fileSource(
   };
   const mayJoin = config.cluster.contacts.length > 0;
   const known = new Set(membersOf(config).map(({ id }) => id));
-  const owner = owners.owner(splitIdentity(asked.identity)?.host ?? '');
+  const last = owners.owner(splitIdentity(asked.identity)?.host ?? '');
+  const owner = last !== undefined && (mayJoin || known.has(last)) ? last : null;
   return {
     kind: 'files',
-    owner: owner !== undefined && (mayJoin || known.has(owner)) ? owner : null,
+    owner: silentOwner ?? owner,
+    silentOwner,
     find: async (url) => look(url),
     close: () => {
       for (const file of files) file.close();

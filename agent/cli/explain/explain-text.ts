@@ -35,6 +35,8 @@ export interface UrlReport {
   /** Preference list of the agents in the config. */
   readonly order: readonly string[];
   readonly source: 'agents' | 'files';
+  /** The owner that other agents have asked without an answer; null: it answers, or no agent does. */
+  readonly silentOwner: string | null;
   /** The other networks, and the one whose Redis has the host's lease; null: there are none. */
   readonly networks: { readonly others: readonly string[]; readonly home: string } | null;
   readonly filters: readonly FilterVerdict[];
@@ -59,12 +61,12 @@ export function explainText(report: UrlReport): string {
 }
 
 function factsOf(report: UrlReport): [string, string][] {
-  const { identity, fetchUrl, host, owner, order, source, state, stored, foundAt } = report;
+  const { identity, fetchUrl, host, owner, order, state, stored, foundAt } = report;
   const facts: [string, string][] = [['canonical', identity]];
   if (fetchUrl !== identity) facts.push(['requested as', fetchUrl]);
   const listed = order.length > 0 ? ` (order: ${order.join(', ')})` : '';
   facts.push(['host', host], ['owner', `${owner ?? 'unknown'}${listed}`]);
-  facts.push(['source', sourceText(stored?.agent, source)]);
+  facts.push(['source', sourceText(report)]);
   facts.push(['state', stateText(report, state)]);
   if (stored?.wait) facts.push(['host waits', waitText(stored.wait, report)]);
   const url = stored?.url;
@@ -82,9 +84,12 @@ function factsOf(report: UrlReport): [string, string][] {
   return facts;
 }
 
-function sourceText(agent: string | undefined, source: UrlReport['source']): string {
-  if (agent === undefined) return 'none: no agent answers, and there are no state files';
-  return source === 'agents' ? agent : `state file of ${agent}; no agent answers`;
+function sourceText({ source, silentOwner, stored }: UrlReport): string {
+  if (source === 'agents' && stored !== null) return stored.agent;
+  const why =
+    silentOwner === null ? 'no agent answers' : `its owner ${silentOwner} does not answer`;
+  if (stored === null) return `none: ${why}, and there are no state files`;
+  return `state file of ${stored.agent}; ${why}`;
 }
 
 function stateText(report: UrlReport, state: string): string {
@@ -173,7 +178,11 @@ function networkText(wait: NetworkWait, { networks }: UrlReport): string {
 function answer({ stored }: UrlReport): string {
   const { status, error, contentType, durationMs, bytes } = stored!.url!;
   const what = outcomeText({ status, error });
-  const more = [contentType, bytes === null ? null : `${bytes} bytes`, `${durationMs} ms`];
+  const more = [
+    contentType,
+    bytes === null ? null : `${bytes} ${bytes === 1 ? 'byte' : 'bytes'}`,
+    `${durationMs} ms`,
+  ];
   return [what, ...more.filter((text) => text !== null)].join(', ');
 }
 

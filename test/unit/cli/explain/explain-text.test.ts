@@ -15,7 +15,7 @@ function reportOf(url: string, stored: UrlReport['stored']): UrlReport {
   return {
     ...{ url, identity: url, fetchUrl: url, host: 'h.test', owner: 'a1', order: ['a1'] },
     ...{ source: 'files', networks: null, filters: [], state: 'queued' },
-    ...{ foundAt: null, chain: [], stored },
+    ...{ foundAt: null, chain: [], silentOwner: null, stored },
   };
 }
 
@@ -40,6 +40,23 @@ test('explain: shows a requeued page as such, with its previous outcome', () => 
   assert.match(explainText(report), /^state +requeued$/m);
   assert.doesNotMatch(explainText(report), /waits/);
   assert.match(explainText(report), /^previous +1970-01-01T00:01:17.000Z, status 200$/m);
+});
+
+test('explain: names the owner that does not answer although other agents do', () => {
+  const db = openInMemory();
+  const read = readRowOf(db);
+  const url = 'https://h.test/';
+  const form = asForm(url);
+  const stored = explanationOf({ agent: 'a2', userAgent: 't/1', read, identity: url, form });
+  const line = (silentOwner: string | null, found: typeof stored | null = stored) =>
+    /^source +(.*)$/m.exec(explainText({ ...reportOf(url, found), silentOwner }))?.[1];
+  assert.equal(line('a3'), 'state file of a2; its owner a3 does not answer');
+  assert.equal(line(null), 'state file of a2; no agent answers');
+  assert.equal(
+    line('a3', null),
+    'none: its owner a3 does not answer, and there are no state files',
+  );
+  assert.equal(line(null, null), 'none: no agent answers, and there are no state files');
 });
 
 test('explain: shows why the host waits, or its delay or back-off if only the file is read', () => {
