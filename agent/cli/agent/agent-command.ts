@@ -1,7 +1,6 @@
 // `ubiring agent`: runs one agent in the foreground, for example on a machine of its own, after a
 // crash, or to join late. docs/COMMANDS.md describes its signals.
 
-import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
 import { markRepair } from '../../storage/file/database.ts';
@@ -16,17 +15,15 @@ import {
 } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
-import { openStateFile } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
 import { checkedCompletion } from '../state-files/completion-check.ts';
 import { awayAtEnd, awayText, removeCompletion } from '../state-files/completion-file.ts';
 import { openWork } from '../state-files/left-out.ts';
 import { openWorkText } from '../state-files/left-out-text.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
-import { historyOf } from '../state-files/query-members.ts';
 import { judgePorts } from './agent-ports.ts';
 import { type AgentStart, runAgent } from './agent-run.ts';
-import { type NewAgentFlags, withNewAgent } from './new-agent.ts';
+import { type NewAgentFlags, noteNewAgent, withNewAgent } from './new-agent.ts';
 import { ProcessSignals } from './process-signals.ts';
 import { type Repair, repairOf } from './repair.ts';
 
@@ -70,7 +67,10 @@ export async function agentCommand(
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
   const start: AgentStart = { config, id, refresh };
-  if (refresh !== undefined) return runAgent(start, { signals, launched: false });
+  if (refresh !== undefined) {
+    noteNewAgent(config);
+    return runAgent(start, { signals, launched: false });
+  }
   const past = await pastEnd(config, id, repair);
   if (!past.ok) {
     say(past.message);
@@ -79,22 +79,9 @@ export async function agentCommand(
   // Only a warning: the other agents may be started next.
   const open = past.isComplete ? [] : openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
-  noteCapacity(config, id);
+  noteNewAgent(config);
   const { awaits, completedBy } = past;
   return runAgent({ ...start, awaits, completedBy }, { signals, launched: false });
-}
-
-/** Says that an agent, whose capacity the config does not have, is started with another one. */
-function noteCapacity({ added, agent, cluster }: ResolvedConfig, id: string): void {
-  const file = path.join(agent.dataDir, id, 'state.sqlite');
-  if (added !== id || !fs.existsSync(file)) return;
-  const state = openStateFile(id, file);
-  if (typeof state === 'string') return;
-  const before = historyOf(state).capacities.get(id);
-  state.close();
-  const capacity = cluster.agents.find((entry) => entry.id === id)?.capacity;
-  if (before === undefined || before === capacity) return;
-  say(`${id}: its capacity was ${before} and is ${capacity}, so hosts move; --capacity changes it`);
 }
 
 /** Why the agent cannot use its allocated port; null if it can, runs already, or has none. */

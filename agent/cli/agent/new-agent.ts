@@ -2,6 +2,7 @@
 // through the contacts of the overlay kademlia. Its options are checked as the entries of
 // `cluster.agents` are. At a restart, its endpoint is the one that it recorded.
 
+import fs from 'node:fs';
 import path from 'node:path';
 import type { z } from 'zod';
 import type { AgentEntry, Config } from '../../../config/config.ts';
@@ -10,8 +11,11 @@ import { identifiersOfAgentMax } from '../../../config/file/rules.ts';
 import { agentCapacity } from '../../../config/keys/cluster-keys.ts';
 import { agentId, listenEndpoint, peerEndpoint } from '../../../config/keys/leaves.ts';
 import { isWildcard, parseEndpoint } from '../../../config/values/agent-endpoint.ts';
-import { isListed, type LoadResult } from '../common/load-config.ts';
+import { isListed, type LoadResult, type ResolvedConfig } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
+import { openStateFile } from '../common/query-files.ts';
+import { isLocked } from '../common/running.ts';
+import { historyOf, keepsAddresses } from '../state-files/query-members.ts';
 
 /** The options of a new agent, as written. */
 export interface NewAgentFlags {
@@ -37,21 +41,39 @@ export function withNewAgent(config: Config, id: string, flags: NewAgentFlags): 
     say(`${lone} needs --listen: the config has the values of its agents`);
     return { ok: false, code: 2 };
   }
-  const { contacts, agents } = config.cluster;
+  const { agents } = config.cluster;
   const checked = checkedEntry(config, id, { ...flags, listen });
   if (!checked.ok) {
     say(checked.why);
     return { ok: false, code: 2 };
   }
   const others = typeof agents === 'number' ? [] : agents;
-  const { entry } = checked;
-  if (!contacts.includes(entry.address)) {
-    say(`${id}: joins when one of ${contacts.join(', ')} answers`);
+  const cluster = { ...config.cluster, agents: [...others, checked.entry] };
+  return { ok: true, config: { ...config, added: id, cluster } };
+}
+
+/**
+ * Says that an agent that is not in the config needs a contact to join, unless its state has other
+ * addresses, and whether it is started with another capacity. Nothing if it runs already.
+ */
+export function noteNewAgent({ added, agent, cluster }: ResolvedConfig): void {
+  const entry = cluster.agents.find(({ id }) => id === added);
+  if (entry === undefined) return;
+  const { id, address, capacity } = entry;
+  const directory = path.join(agent.dataDir, id);
+  if (isLocked(directory)) return;
+  const file = path.join(directory, 'state.sqlite');
+  const state = fs.existsSync(file) ? openStateFile(id, file) : null;
+  // Its start reports that the state cannot be read.
+  if (typeof state === 'string') return;
+  const before = state && historyOf(state).capacities.get(id);
+  const isKnown = state !== null && keepsAddresses(state);
+  state?.close();
+  if (!isKnown && !cluster.contacts.includes(address)) {
+    say(`${id}: joins when one of ${cluster.contacts.join(', ')} answers`);
   }
-  return {
-    ok: true,
-    config: { ...config, added: id, cluster: { ...config.cluster, agents: [...others, entry] } },
-  };
+  if (before == null || before === capacity) return;
+  say(`${id}: its capacity was ${before} and is ${capacity}, so hosts move; --capacity changes it`);
 }
 
 /** The endpoint at which an agent that is not in the config ran before. */

@@ -4,6 +4,7 @@
 // in whichever file it is.
 
 import type { Config } from '../../../config/config.ts';
+import { addressesIn } from '../../storage/tables/kept-addresses.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
 
 /** The last that a file says about an agent. */
@@ -163,6 +164,17 @@ function note(
 
 /** Directives after which there may be URLs to fetch, although the crawl was complete. */
 const REOPENING = ['block', 'refresh'];
+
+/** Whether the agent can look for others at addresses of its file, so that it needs no contact. */
+export function keepsAddresses(file: StateFile): boolean {
+  try {
+    const kept = file.first("SELECT value FROM meta WHERE key = 'addresses'");
+    return addressesIn(kept?.value).length > 0;
+  } catch (error) {
+    if (isDamage(error)) return false;
+    throw error;
+  }
+}
 
 /** Empty if the file is damaged; the reader of its other rows reports the damage. */
 function eventsOf(file: StateFile): unknown[][] {

@@ -14,17 +14,22 @@ export class KeptAddresses {
   }
 
   read(): string[] {
-    try {
-      const list: unknown = JSON.parse(String(this.#s.read.get()));
-      return Array.isArray(list) ? list.filter(isAddress) : [];
-    } catch (error) {
-      if (error instanceof SyntaxError) return [];
-      throw error;
-    }
+    return addressesIn(this.#s.read.get());
   }
 
   save(addresses: readonly string[]): void {
     this.#s.save.run(JSON.stringify(addresses.filter(isAddress)));
+  }
+}
+
+/** @param value - as it is in the file */
+export function addressesIn(value: unknown): string[] {
+  try {
+    const list: unknown = JSON.parse(String(value));
+    return Array.isArray(list) ? list.filter(isAddress) : [];
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
   }
 }
 

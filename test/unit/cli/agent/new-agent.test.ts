@@ -3,7 +3,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { withNewAgent } from '../../../../agent/cli/agent/new-agent.ts';
+import { noteNewAgent, withNewAgent } from '../../../../agent/cli/agent/new-agent.ts';
+import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
+import { openState } from '../../../../agent/storage/file/database.ts';
+import { KeptAddresses } from '../../../../agent/storage/tables/kept-addresses.ts';
 import type { Config } from '../../../../config/config.ts';
 
 const listed = { id: 'a1', listen: 'tcp://h:1', address: 'tcp://h:1', capacity: 1 };
@@ -52,6 +55,40 @@ test('new agent: listens at a restart where it listened before', (t) => {
 test('new agent: without its options the config stays as it is', () => {
   assert.deepEqual(withNewAgent(open, 'a1', {}), { ok: true, config: open });
 });
+
+for (const [what, has, said] of [
+  ['without a state', {}, 'b: joins when one of tcp://h:9 answers\n'],
+  ['that has met no other', { addresses: [] }, 'b: joins when one of tcp://h:9 answers\n'],
+  ['that knows other addresses', { addresses: ['tcp://h:1'] }, ''],
+  ['that runs already', { addresses: [], runs: true }, ''],
+  ['that is a contact', { listen: 'tcp://h:9' }, ''],
+] as const) {
+  const none: { addresses?: readonly string[] } = {};
+  const { addresses, runs, listen } = { ...none, listen: 'tcp://h:2', runs: false, ...has };
+  test(`new agent: one ${what} ${said === '' ? 'is not said to need' : 'needs'} a contact`, (t) => {
+    const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-new-'));
+    t.after(() => fs.rmSync(dataDir, { recursive: true, force: true }));
+    if (addresses !== undefined) {
+      const directory = path.join(dataDir, 'b');
+      const opened = openState({ directory, crawl: 'c', agent: 'b' });
+      assert.ok(opened.ok);
+      new KeptAddresses(opened.db).save(addresses);
+      opened.db.close();
+      if (runs) t.after(opened.unlock);
+      else opened.unlock();
+    }
+    const loaded = withNewAgent({ ...open, agent: { dataDir } } as Config, 'b', { listen });
+    assert.ok(loaded.ok);
+    let text = '';
+    t.mock.method(process.stderr, 'write', (more: string) => {
+      text += more;
+      return true;
+    });
+    noteNewAgent(loaded.config as ResolvedConfig);
+    t.mock.restoreAll();
+    assert.equal(text, said);
+  });
+}
 
 const listen = 'tcp://h:2';
 for (const [what, config, id, flags, why] of [
