@@ -5,7 +5,6 @@ import { html, useEffect, useRef } from '/lib/htm.js';
 import { byName, count, some } from './format.js';
 import { Failure, useAnswer } from './tables.js';
 
-
 function byAgent(counts, word) {
   const ids = Object.keys(counts).sort(byName);
   return ids.map((id) => `${count(counts[id])} ${word} ${id}`).join(', ');
