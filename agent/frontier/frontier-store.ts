@@ -153,6 +153,8 @@ export interface FrontierStore {
    *   requeued for this reason `hopsMax` times, or if the request would be the same
    */
   requestAgainAs(hostNumber: number, url: Identity, way: WayBack): boolean;
+  /** How many redirects in a row led to the URL over pages of its host; counts up to `max`. */
+  redirectsTo(hostNumber: number, url: Identity, max: number): number;
   /** Changes the form in which the queued URL is requested, and resets its failed attempts. */
   moveTo(hostNumber: number, url: string, hop: FormHop): void;
   skip(hostNumber: number, url: string, reason: SkipReason): void;

@@ -53,6 +53,8 @@ export class SqliteStore implements Store, FrontierStore {
   /** Null: this crawl is not shared with other networks. */
   readonly networks: NetworkUrls | null;
   readonly decide: UrlTable['decide'];
+  readonly requestAgainAs: UrlTable['askAgain'];
+  readonly redirectsTo: UrlTable['redirectsTo'];
   readonly #db: Connection;
   readonly #durability: Durability;
   readonly #hosts: HostTable;
@@ -81,6 +83,8 @@ export class SqliteStore implements Store, FrontierStore {
     this.#urls = new UrlTable(db, this.#hosts, numbers, ids, this.#rows);
     this.networks = this.#rows.networks;
     this.decide = (...verdict) => this.#urls.decide(...verdict);
+    this.requestAgainAs = (...way) => this.#urls.askAgain(...way);
+    this.redirectsTo = (...url) => this.#urls.redirectsTo(...url);
     this.#outbox = new OutboxTable(db);
     this.tombstones = new TombstoneTable(db);
     this.samples = new SampleTable(db);
@@ -449,10 +453,6 @@ export class SqliteStore implements Store, FrontierStore {
 
   moveTo(hostNumber: number, url: string, hop: FormHop): void {
     this.#urls.moveTo(hostNumber, url, hop);
-  }
-
-  requestAgainAs(...args: Parameters<FrontierStore['requestAgainAs']>) {
-    return this.#urls.askAgain(...args);
   }
 
   skip(hostNumber: number, url: string, reason: SkipReason): void {

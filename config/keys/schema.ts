@@ -72,7 +72,8 @@ const limits = z
     }),
     depthPerHost: z.int().min(0).max(1_000_000).prefault(16).meta({
       description:
-        'Links followed within a host. Higher: traps such as calendars are followed further.',
+        'Links followed within a host, and redirects after the 20th in a row. Higher: traps such ' +
+        'as calendars are followed further.',
     }),
     pages: z
       .int()

@@ -68,6 +68,8 @@ export const ALL_BLOCKED: QueueDrop = {
 };
 /** Maximum of redirects from one form of a page to another. */
 const FORM_HOPS_MAX = 5;
+/** Redirects in a row that keep the depth, as many as browsers follow. */
+const LEVEL_REDIRECTS_MAX = 20;
 
 export function pageEnded(
   parts: OutcomeHandlingParts,
@@ -330,7 +332,11 @@ function placeOf({ file, offset, payload }: ArchivedAt) {
  * sitemaps of a robots.txt.
  * @param record - null: the request is not open
  */
-export function namedBy(outcome: Outcome, record: HostRecord | null): NamedUrls {
+export function namedBy(
+  outcome: Outcome,
+  record: HostRecord | null,
+  store: FrontierStore,
+): NamedUrls {
   if (!record || outcome.kind === 'failure') return NO_URLS;
   if (outcome.kind === 'robots') return sitemapsOf(outcome);
   if (outcome.request.isTest) return NO_URLS;
@@ -338,7 +344,10 @@ export function namedBy(outcome: Outcome, record: HostRecord | null): NamedUrls 
   // Chance affects only waits, not the kind of the verdict.
   const { kind } = verdictOn(outcome, request.attempts, record, () => 0);
   if (kind !== 'final' || moved !== undefined) return NO_URLS;
-  const placed = (link: FoundLink) => ({ host: link.host, item: itemOf(link, request) });
+  const { number } = record;
+  const isLevel = () =>
+    store.redirectsTo(number, request.url, LEVEL_REDIRECTS_MAX) < LEVEL_REDIRECTS_MAX;
+  const placed = (link: FoundLink) => ({ host: link.host, item: itemOf(link, request, isLevel) });
   return { count: links.length, part: (from, to) => links.slice(from, to).map(placed) };
 }
 
@@ -351,10 +360,15 @@ function sitemapsOf({ answer, request }: RobotsOutcome): NamedUrls {
   return { count: sitemaps.length, part: (from, to) => sitemaps.slice(from, to).map(placed) };
 }
 
-/** A link's depth: 0 on another host, else the page's depth, plus 1 unless it is a redirect. */
-function itemOf(link: FoundLink, from: PageRequest): UrlItem {
+/**
+ * A link's depth: 0 on another host, else the page's depth, plus 1 unless it is a redirect.
+ *
+ * @param isLevel - false: the redirect follows so many others that it counts as a link, so that an
+ *   endless chain ends at the greatest depth
+ */
+function itemOf(link: FoundLink, from: PageRequest, isLevel: () => boolean): UrlItem {
   const here = link.host === from.host;
-  const depth = here ? from.depth + (link.redirect ? 0 : 1) : 0;
+  const depth = here ? from.depth + (link.redirect && isLevel() ? 0 : 1) : 0;
   const { url, fetchUrl, sitemap } = link;
   const item = { url, depth, referrer: from.url };
   if (fetchUrl === undefined && !sitemap) return item;

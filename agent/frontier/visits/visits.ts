@@ -433,7 +433,8 @@ export class Visits implements VisitsPort {
 
   namedBy(outcome: Outcome) {
     const visit = this.#visits.get(outcome.request.host);
-    return namedBy(outcome, visit?.open?.id === outcome.request.id ? visit.record : null);
+    const isOpen = visit?.open?.id === outcome.request.id;
+    return namedBy(outcome, isOpen ? visit.record : null, this.#p.store);
   }
 
   /** Applies the outcome of an open request. Other outcomes change nothing. */

@@ -213,6 +213,20 @@ export class UrlTable {
     return false;
   }
 
+  /** How many redirects in a row led to the URL over pages of its host; counts up to `max`. */
+  redirectsTo(hostNumber: number, url: Identity, max: number): number {
+    const row = this.#hosts.numbered(hostNumber);
+    let at = url;
+    for (let count = 0; count < max; count++) {
+      const referrer = this.#s.referrer.get(this.#idOf(row, at));
+      const from = referrer ? longUrl(referrer, row.host) : null;
+      if (from === null || splitIdentity(from)?.host !== row.host) return count;
+      if (this.#pages.read(this.#idOf(row, from))?.redirectTo !== at) return count;
+      at = from;
+    }
+    return max;
+  }
+
   /** Has no effect on a URL that has a verdict. False: it was given up here meanwhile. */
   decide(identity: string, verdict: Verdict): boolean {
     const networks = this.#rows.networks!;
@@ -415,6 +429,9 @@ function statements(db: Connection) {
       [number],
       { id: number; state: number; round: number; hops: number; fetchUrl: string | null }
     >('SELECT id, state, round, hops, fetch_url AS fetchUrl FROM urls WHERE id = ? AND state = 1'),
+    referrer: db
+      .prepare<[number], string | null>(`SELECT ${referrerOf('u')} FROM urls u WHERE id = ?`)
+      .pluck(),
     last: db.prepare<[number], QueuedRow>(`${NEXT} ORDER BY depth DESC, found DESC LIMIT 1`),
     nextAt: db
       .prepare<[number], number | null>(
