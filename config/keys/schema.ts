@@ -70,11 +70,16 @@ const limits = z
     pagesPerHost: z.int().min(1).max(countMax).prefault(10_000).meta({
       description: 'Pages per host; further URLs are skipped. Higher: endless hosts take longer.',
     }),
-    depthPerHost: z.int().min(0).max(1_000_000).prefault(16).meta({
-      description:
-        'Links followed within a host, and redirects after the 20th in a row. Higher: traps such ' +
-        'as calendars are followed further.',
-    }),
+    depthPerHost: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .prefault(16)
+      .meta({
+        description:
+          'Links followed within a host, and redirects after the 20th in a row. Higher: traps such ' +
+          'as calendars are followed further.',
+      }),
     pages: z
       .int()
       .min(1)
