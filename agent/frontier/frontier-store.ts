@@ -71,6 +71,8 @@ export interface WayBack {
   readonly fetchUrl: RequestForm;
   /** The request differs from the previous one even if the form is the same. */
   readonly isOther: boolean;
+  /** The request has no conditions: the links that the page had are lost. */
+  readonly isWhole: boolean;
   /** Maximum number of redirects in the chain, and of times the page is requeued. */
   readonly hopsMax: number;
 }

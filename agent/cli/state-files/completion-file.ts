@@ -11,8 +11,9 @@ import { crawlKey } from '../../../config/fingerprint.ts';
 import { foundAgents, openStateFiles } from '../common/query-files.ts';
 import { isLocked, refuseIfBarred } from '../common/running.ts';
 import { type LeftOut, openWork } from './left-out.ts';
+import type { EventHistory } from './query-members.ts';
 import { ownersOf } from './query-owners.ts';
-import { type StateTotals, stateTotals } from './state-totals.ts';
+import { ordersOf, type StateTotals, stateTotals } from './state-totals.ts';
 
 /** In the data directory. */
 export const COMPLETION_FILE = 'complete.json';
@@ -117,7 +118,11 @@ export function recordCompletion(
   if (isKnown && isSame && !what.agents.some((agent) => away.includes(agent))) return [];
   const recorded = isKnown ? known.note.agents : [];
   const { dataDir } = config.agent;
-  const agents = membersAtEnd(config, [...new Set([...recorded, ...what.agents])].sort());
+  const agents = membersAtEnd(
+    config,
+    [...new Set([...recorded, ...what.agents])].sort(),
+    what.orders,
+  );
   // A running agent may not be a member: it has just started, or receives no messages.
   const open = openWork(dataDir, config.name, agents, { runningToo: true });
   if (open.length > 0) return open;
@@ -145,21 +150,27 @@ export function awayText(away: readonly string[]): string {
 
 /**
  * With the overlay kademlia an agent knows only its neighbours; the state files name the others. An
- * agent of this directory that does not run and did not see the end was no member: if all agents
+ * agent of this directory that does not run and did not see this end was no member: if all agents
  * that knew it died with it, no file says so.
  */
-function membersAtEnd(config: Config, known: readonly string[]): readonly string[] {
+function membersAtEnd(config: Config, known: readonly string[], orders?: string) {
   if (config.cluster.overlay === 'ring') return known;
   const { dataDir } = config.agent;
   // Before the files are read: an agent that ends in between has written that it saw the end.
   const running = foundAgents(dataDir).filter((agent) => isLocked(path.join(dataDir, agent)));
   const { files } = openStateFiles(dataDir, []);
   try {
-    const { view, histories } = ownersOf(files, config);
-    const dead = histories.flatMap(({ agent, end }) => {
-      return end === 'complete' || running.includes(agent) ? [] : [agent];
+    const own = files.filter((file) => file.otherCrawl(config.name) === undefined);
+    const { view, histories } = ownersOf(own, config);
+    const sawEnd = ({ agent, end }: EventHistory) =>
+      end === 'complete' && (orders === undefined || ordersOf(dataDir, agent) === orders);
+    const dead = histories.flatMap((history) => {
+      return running.includes(history.agent) || sawEnd(history) ? [] : [history.agent];
     });
-    return [...new Set([...known, ...view.filter((id) => !dead.includes(id))])].sort();
+    // Members of other machines may have done the work that a dead agent left here.
+    const isWhole = known.every((id) => histories.some(({ agent }) => agent === id));
+    const members = isWhole ? view.filter((id) => !dead.includes(id)) : view;
+    return [...new Set([...known, ...members])].sort();
   } finally {
     for (const file of files) file.close();
   }

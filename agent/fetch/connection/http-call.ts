@@ -61,10 +61,10 @@ export class HttpCall implements Call {
     const { repeat } = error;
     const { host } = this.#request.url;
     const { http1Only, repeated } = this.#parts.pool;
-    if (repeat === 'http1') http1Only.add(host);
+    const done = repeat === 'http1' ? http1Only : repeated;
     // The failure is reported, and the retry waits.
-    if (repeated.has(host)) return false;
-    repeated.add(host);
+    if (done.has(host)) return false;
+    done.add(host);
     this.#current.destroy(repeat === 'unprocessed' ? 'sound' : 'doubtful');
     this.#events.onRepeat();
     this.#current = this.#overHttp2() ?? this.#overHttp1();

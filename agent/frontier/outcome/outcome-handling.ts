@@ -108,7 +108,7 @@ export function pageEnded(
       if (parts.keepLinks && outcome.kind === 'response') saveLinks(parts.store, outcome);
       const page = { host: request.host, url: request.url };
       const queueDrop = verdict.givesUp ? abandonOrigin(outcome) : null;
-      const reopened = outcome.kind === 'response' && ledBack(parts.store, record, outcome);
+      const reopened = outcome.kind === 'response' && ledBack(parts, record, outcome);
       return { finished: { page }, queueDrop, ...(reopened && { isReopened: true }) };
     }
   }
@@ -153,15 +153,16 @@ function movedTo(
  * @returns whether the page was requeued
  */
 function ledBack(
-  store: FrontierStore,
+  { store, keepLinks }: OutcomeHandlingParts,
   { number, host }: HostRecord,
   { request, redirectTo, links, bringsCookies }: ResponseOutcome,
 ): boolean {
   if (redirectTo === null) return false;
   const target = links.find(({ redirect }) => redirect);
   if (target?.host !== host) return false;
-  const way = { from: request.url, fetchUrl: formOf(target), isOther: bringsCookies === true };
-  return store.requestAgainAs(number, target.url, { ...way, hopsMax: FORM_HOPS_MAX });
+  const to = { fetchUrl: formOf(target), isOther: bringsCookies === true };
+  const way = { from: request.url, ...to, isWhole: keepLinks, hopsMax: FORM_HOPS_MAX };
+  return store.requestAgainAs(number, target.url, way);
 }
 
 /** Delays the host until `endedAt + waitMs`; its next owner learns this time with the yield. */

@@ -202,9 +202,11 @@ export class RefreshTable {
     this.#previous.delete(id);
   }
 
-  /** Requeues a URL that ended with a redirect, which led back to it. */
-  backAt(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>): void {
-    this.move(host, url, Math.max(this.#round, url.round + 1), 0, this.#previous.told(url.id));
+  /** Requeues a URL that ended with a redirect, which led back to it; `isWhole`: see `WayBack`. */
+  backAt(host: HostRow, url: Pick<KnownRow, 'id' | 'state' | 'round'>, isWhole: boolean): void {
+    const page = this.#previous.told(url.id);
+    const former = page && isWhole ? withoutValidators(page) : page;
+    this.move(host, url, Math.max(this.#round, url.round + 1), 0, former);
   }
 }
 

@@ -191,13 +191,13 @@ export class UrlTable {
    * supersedes that *done*.
    */
   askAgain(hostNumber: number, url: Identity, way: WayBack): boolean {
-    const { fetchUrl, isOther, hopsMax } = way;
+    const { fetchUrl, isOther, isWhole, hopsMax } = way;
     const row = this.#hosts.numbered(hostNumber);
     const known = this.#s.answered.get(this.#idOf(row, url));
     if (!known || known.hops >= hopsMax || !this.#leadsTo(row, url, way)) return false;
     const form = fetchUrl === asForm(url) ? null : fetchUrl;
     if (form === known.fetchUrl && !isOther) return false;
-    this.#refresh.backAt(row, known);
+    this.#refresh.backAt(row, known, isWhole);
     this.#rows.amendments.moveTo(row, known.id, form, known.hops + 1);
     return true;
   }
@@ -221,7 +221,8 @@ export class UrlTable {
       const referrer = this.#s.referrer.get(this.#idOf(row, at));
       const from = referrer ? longUrl(referrer, row.host) : null;
       if (from === null || splitIdentity(from)?.host !== row.host) return count;
-      if (this.#pages.read(this.#idOf(row, from))?.redirectTo !== at) return count;
+      const id = this.#idOf(row, from);
+      if ((this.#pages.read(id) ?? this.#refresh.former(id))?.redirectTo !== at) return count;
       at = from;
     }
     return max;

@@ -51,8 +51,9 @@ async function beginWithNewContact({ scratch, config, at, begin, kill }: Staged,
   const b = begin('b');
   const d = begin('d');
   const said = new RegExp(
-    `d waits, too: only a contact begins a cluster; start one of ${at('a')}; if none can be ` +
-      'started, add the address of one agent that waits to cluster.contacts, and restart that agent',
+    `d waits, too: only a contact begins a cluster; if the crawl is over .*, there is nothing to ` +
+      `join; otherwise start one of ${at('a')}; if none can be started, add the address of one ` +
+      'agent that waits to cluster.contacts, and restart that agent',
   );
   await until('the warning', () => said.test(b.stderr()));
   const written = JSON.parse(fs.readFileSync(config, 'utf8')) as { cluster: object };

@@ -90,25 +90,46 @@ test('a pause and a delay after the end do not void the completion record', () =
   assert.equal(judged(config).kind, 'complete');
 });
 
-for (const [what, runs, isRecorded] of [
-  ['an agent that died with all its neighbours has queued URLs', false, false],
-  ['an agent that no member knows runs until the end', true, true],
-] as const) {
-  test(`kademlia: ${what}: the end is ${isRecorded ? '' : 'not '}recorded`, (context) => {
+interface End {
+  /** `a2` runs at the end. */
+  readonly runs?: true;
+  /** `a2` saw the end of an earlier round. */
+  readonly sawEarlier?: true;
+  /** Another member has its state on another machine. */
+  readonly elsewhere?: true;
+  readonly queued?: true;
+  /** Null: the end is not recorded. */
+  readonly recorded: readonly string[] | null;
+}
+
+const ends: Readonly<Record<string, End>> = {
+  'an agent died with all its neighbours and has queued URLs': { queued: true, recorded: null },
+  'members of other machines may have done its URLs': {
+    ...{ queued: true, elsewhere: true },
+    recorded: ['a1', 'a2', 'b1'],
+  },
+  'an agent that no member knows runs until the end': { runs: true, recorded: ['a1', 'a2'] },
+  'an agent saw only the end of an earlier round': { sawEarlier: true, recorded: ['a1'] },
+};
+for (const [what, { runs, sawEarlier, elsewhere, queued, recorded }] of Object.entries(ends)) {
+  test(`kademlia: the members at the end if ${what}`, (context) => {
     const dataDir = path.join(newDirectory(), 'data');
     const config = good(`${plain}cluster: { agents: 2, overlay: kademlia }\n`, { dataDir });
     saveHistory(config, 'a1', ['join', 'complete'])();
-    const unlock = saveHistory(config, 'a2', ['join'], runs ? undefined : 'http://h.test/');
+    const kinds = ['join', ...(sawEarlier ? (['complete'] as const) : [])] as const;
+    const unlock = saveHistory(config, 'a2', kinds, queued && 'http://h.test/');
     if (runs) context.after(unlock);
     else unlock();
-    const open = recordCompletion(config, { at: 0, agents: ['a1'] });
+    save(config, 'a1', { kind: 'refresh', host: '', value: 7, n: 7, by: 'a1' });
+    const orders = ordersOf(dataDir, 'a1')!;
+    const known = ['a1', ...(elsewhere ? ['b1'] : [])];
+    const open = recordCompletion(config, { at: 0, agents: known, round: 7, orders });
     assert.deepEqual(
-      open.map(({ agent, queued }) => [agent, queued]),
-      isRecorded ? [] : [['a2', 1]],
+      open.map(({ agent, queued: urls }) => [agent, urls]),
+      recorded === null ? [['a2', 1]] : [],
     );
     const completion = readCompletion(config);
-    const recorded = completion.kind === 'complete' ? completion.note.agents : null;
-    assert.deepEqual(recorded, isRecorded ? agents : null);
+    assert.deepEqual(completion.kind === 'complete' ? completion.note.agents : null, recorded);
   });
 }
 

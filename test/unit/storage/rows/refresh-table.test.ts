@@ -51,9 +51,9 @@ function stateOf() {
       return asked;
     },
     /** Redirects have led from the page over {@link WALL} back to it. */
-    leadBack: () =>
+    leadBack: (isWhole = false) =>
       turn((of) => {
-        const way = { from: WALL, fetchUrl: asForm(PAGE), isOther: true, hopsMax: 5 };
+        const way = { from: WALL, fetchUrl: asForm(PAGE), isOther: true, isWhole, hopsMax: 5 };
         assert.ok(of.requestAgainAs(of.host(HOST).number, PAGE, way));
       }),
     formers: () => db.prepare('SELECT count(*) FROM former_pages').pluck().get(),
@@ -121,6 +121,17 @@ test('refresh: a page to which its redirect led back is requested with condition
     assert.equal(state.fetch(present), former);
     assert.equal(state.formers(), 0);
   }
+});
+
+test('refresh: a page whose links the redirect replaced is requested without conditions', () => {
+  const state = stateOf();
+  state.open('one');
+  state.enqueue();
+  state.fetch('v1');
+  state.begin(10);
+  assert.equal(state.fetch('none', WALL), 'v1');
+  state.leadBack(true);
+  assert.equal(state.fetch('v2'), undefined);
 });
 
 test('refresh: a page that became a redirect is kept for one round', () => {
