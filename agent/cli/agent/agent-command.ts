@@ -67,10 +67,8 @@ export async function agentCommand(
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
   const start: AgentStart = { config, id, refresh };
-  if (refresh !== undefined) {
-    noteNewAgent(config);
-    return runAgent(start, { signals, launched: false });
-  }
+  noteNewAgent(config);
+  if (refresh !== undefined) return runAgent(start, { signals, launched: false });
   const past = await pastEnd(config, id, repair);
   if (!past.ok) {
     say(past.message);
@@ -79,7 +77,6 @@ export async function agentCommand(
   // Only a warning: the other agents may be started next.
   const open = past.isComplete ? [] : openWork(config.agent.dataDir, config.name, [id]);
   if (open.length > 0) say(openWorkText(config, open));
-  noteNewAgent(config);
   const { awaits, completedBy } = past;
   return runAgent({ ...start, awaits, completedBy }, { signals, launched: false });
 }

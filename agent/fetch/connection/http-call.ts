@@ -3,7 +3,8 @@
  * HTTP/1.1. If the server chooses HTTP/2 while the connection is opened, the call changes to it
  * before anything is written. A request that the server did not process is repeated at once (RFC
  * 9113, section 8.7), which is not a failure of the host. This happens once per host and ten
- * minutes, because it ignores the delay of the host: a server may refuse each page once.
+ * minutes, because it ignores the delay of the host: a server may refuse each page once. A demand
+ * for HTTP/1.1 is obeyed at once, too, which is remembered for an hour.
  */
 
 import type { Got } from 'got';
