@@ -1,7 +1,7 @@
-// `npm test`: every test that a contributor runs before a commit. The unit tests and properties
-// share one process, and so do the simulations; every other file has its own process. Arguments after
-// `npm test --` are patterns: only tests whose names match are run. With `--slow` first, the tests of
-// the folders `slow`, and those of the archive, are run instead, as `.ci/run` does.
+// `npm test`: every test that a contributor runs before a commit. The files of `test/together` each run
+// many test files in one process; every other file has its own process. Arguments after `npm test --`
+// are patterns: only tests whose names match are run. With `--slow` first, the tests of the folders
+// `slow`, and those of the archive, are run instead, as `.ci/run` does.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -31,6 +31,7 @@ const files = isSlow
     ]
   : [
       'test/together/unit.ts',
+      'test/together/unit-cli.ts',
       'test/together/simulation.ts',
       ...filesOf('test/{contract/**,integration}/*.test.ts', ['**/slow/**']),
       'test/tidy.test.ts',

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
-import { describe, type TestContext, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { startWeb } from '../web/server.ts';
 import {
   run,
@@ -22,18 +22,14 @@ const NET = 120;
 const TOKEN = 'token-of-the-test-0123456789';
 
 /** A launch of two agents that crawl slowly, and the address of its dashboard. */
-async function launched(t: TestContext) {
+async function launched() {
   const web = await startWeb({ hosts: 12, pages: 400, port: 0, net: NET });
   const scratch = new Scratch();
-  t.after(async () => {
-    scratch.clean();
-    await web.stop();
-  });
   const more = { seeds: [web.seed], politeness: { hostDelayMs: 1000 } };
   const config = await scratch.config(2, more, {
     failureDetector: { heartbeatMs: 200, suspectAfterMs: 3000 },
   });
-  const launch = startAsGiven(['launch', config], {}, 200_000);
+  const launch = startAsGiven(['launch', config], {}, 240_000);
   await until('the dashboard is served', () => /dashboard: (\S+)/.test(launch.stderr()));
   const url = /dashboard: (\S+)\//.exec(launch.stderr())![1]!;
   await untilJoined(config, 'a1', 'a2');
@@ -42,7 +38,13 @@ async function launched(t: TestContext) {
     () => new Set(web.requests().map(({ host }) => host)).size > 8,
   );
   const steering = { origin: url };
-  return { web, scratch, config, launch, url, api: `${url}/api/v1`, steering };
+  const end = async () => {
+    launch.child.kill('SIGTERM');
+    await launch.ended;
+    scratch.clean();
+    await web.stop();
+  };
+  return { config, launch, url, api: `${url}/api/v1`, steering, end };
 }
 
 interface Rows {
@@ -51,8 +53,157 @@ interface Rows {
 }
 
 describe('HTTP server', { concurrency: 1 }, () => {
-  test('a launch serves the state of the cluster, and steers it', async (t) => {
-    const { api, url, steering, launch, config } = await launched(t);
+  let stage: Awaited<ReturnType<typeof launched>>;
+  before(async () => {
+    stage = await launched();
+  });
+  after(() => stage.end());
+
+  test('events continue after the last one that the client has', async () => {
+    const { api, steering } = stage;
+    const first = await readEvents(`${api}/events`, {}, ({ length }) => length >= 3);
+    const ids = first.map(({ id }) => id);
+    assert.equal(new Set(ids).size, ids.length);
+    const middle = first[1]!;
+    const later = await readEvents(
+      `${api}/events`,
+      { 'last-event-id': middle.id },
+      ({ length }) => length >= 1,
+    );
+    assert.deepEqual(later[0]?.data, first[2]?.data);
+    await refusal(`${api}/events`, { headers: { 'last-event-id': 'x' } }, 400, 'event-id-invalid');
+    const watching = readEvents(`${api}/events`, { 'last-event-id': ids.at(-1)! }, (events) =>
+      events.some(({ data }) => data.kind === 'order'),
+    );
+    const order = { method: 'POST', headers: steering };
+    await json(`${api}/directives`, { ...order, body: { kind: 'pause' } });
+    assert.equal((await watching).find(({ data }) => data.kind === 'order')?.data.text, 'paused');
+    await json(`${api}/directives`, { ...order, body: { kind: 'resume' } });
+    await readEvents(`${api}/events`, {}, (all) => all.some(({ data }) => data.text === 'resumed'));
+    const states = await fetch(`${api}/events?state=true`);
+    assert.equal(states.headers.get('content-encoding'), 'gzip');
+    let text = '';
+    for await (const part of states.body!.pipeThrough(new TextDecoderStream())) {
+      text += part;
+      if (text.split('event: cluster\n').length > 3 && text.includes('event: circle\n')) break;
+    }
+    const [, view] = /event: cluster\ndata: (.*)\n/.exec(text)!;
+    assert.equal((JSON.parse(view!) as { name: string }).name, 'cli-test');
+  });
+
+  test('pages of other sites and rebound names neither read nor steer', async () => {
+    const { api, url, steering } = stage;
+    const pause = { method: 'POST', body: { kind: 'pause' } };
+    const evil = { origin: 'http://evil.test', 'sec-fetch-site': 'cross-site' };
+    await refusal(`${api}/cluster`, { headers: evil }, 403, 'other-site');
+    await refusal(`${api}/directives`, { ...pause, headers: evil }, 403, 'other-site');
+    const rebound = {
+      host: 'evil.test',
+      origin: 'http://evil.test',
+      'sec-fetch-site': 'same-origin',
+    };
+    await refusal(`${api}/cluster`, { headers: rebound }, 403, 'host-refused');
+    await refusal(`${api}/directives`, { ...pause, headers: rebound }, 403, 'host-refused');
+    await refusal(`${url}/metrics`, { headers: rebound }, 403, 'host-refused');
+    await refusal(`${api}/directives`, pause, 403, 'role-too-low');
+    assert.equal((await ask(`${api}/cluster`)).headers['ubiring-role'], 'read');
+    await refusal(
+      `${api}/stop`,
+      { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } },
+      401,
+      'token-unknown',
+    );
+    // A form of another site can send such a body without asking first.
+    const form = { ...steering, 'content-type': 'text/plain' };
+    await refusal(`${api}/directives`, { ...pause, headers: form }, 415, 'type-unsupported');
+    const { headers } = await ask(`${url}/`);
+    assert.match(
+      String(headers['content-security-policy']),
+      /default-src 'none'.*frame-ancestors 'none'/,
+    );
+    assert.equal(headers['access-control-allow-origin'], undefined);
+    const { agents } = await json<{ agents: { paused: boolean }[] }>(`${api}/cluster`);
+    assert.ok(agents.every(({ paused }) => !paused));
+  });
+
+  test('odd requests harm nobody', async () => {
+    const { api, url, steering } = stage;
+    const { port } = new URL(url);
+    const raw = (bytes: string) =>
+      new Promise<string>((resolve) => {
+        let text = '';
+        const socket = net.connect(Number(port), '127.0.0.1', () => socket.write(bytes));
+        socket.on('data', (part) => {
+          text += part;
+        });
+        socket.on('error', () => resolve(text));
+        socket.on('close', () => resolve(text));
+      });
+    // Many connections without a request: those of earlier clients are closed for new ones.
+    const silent = await Promise.all(
+      Array.from({ length: 600 }, async () => {
+        const socket = net.connect(Number(port), '127.0.0.1');
+        socket.on('error', () => {});
+        await once(socket, 'connect');
+        return socket;
+      }),
+    );
+    assert.equal((await ask(`${url}/healthz`)).status, 200);
+    for (const socket of silent) socket.destroy();
+    const unread = await raw('nonsense\r\n\r\n');
+    assert.match(
+      unread,
+      /^HTTP\/1\.1 400 Bad Request\r\nContent-Type: application\/problem\+json\r\n/,
+    );
+    const said = JSON.parse(unread.split('\r\n\r\n')[1]!) as Record<string, string>;
+    assert.deepEqual([said.code, said.remedy !== ''], ['request-unread', true]);
+    assert.match(
+      await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`),
+      /^HTTP\/1\.1 431/,
+    );
+    assert.match(
+      await raw('GET http://evil.test/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n'),
+      /^HTTP\/1\.1 400/,
+    );
+    for (const path of [
+      '/../../etc/passwd',
+      '/%2e%2e/%2e%2e/etc/passwd',
+      '/lib/../../package.json',
+      '/dashboard.ts',
+      '//',
+    ]) {
+      assert.equal((await ask(url + path)).status, 404, path);
+    }
+    // A request that is never completed is ended, so that it does not keep others out.
+    assert.match(await raw('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'), /^HTTP\/1\.1 408/);
+    const half = 'POST /api/v1/seeds HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{';
+    assert.doesNotMatch(await raw(half), /^HTTP\/1\.1 200/);
+    // Requests that do not wait for answers keep nobody from steering.
+    const why = (n: number) =>
+      `GET /api/v1/explain?url=http://127.${NET}.0.1/${n} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+    const flood = raw(Array.from({ length: 3000 }, (_, n) => why(n)).join(''));
+    const order = { method: 'POST', headers: steering, body: { kind: 'pause' } };
+    assert.deepEqual(await json(`${api}/directives`, order), { a1: 'applied', a2: 'applied' });
+    const answers = (await flood).match(/^HTTP\/1\.1 \d+/gm) ?? [];
+    assert.equal(answers.filter((line) => line.endsWith('200')).length, 17, answers.join());
+    assert.deepEqual(answers.slice(17), ['HTTP/1.1 503'], 'the connection stays open');
+    await refusal(`${api}/hosts`, { method: 'DELETE' }, 405, 'method-not-allowed');
+    const big = {
+      method: 'POST',
+      headers: steering,
+      body: JSON.stringify({ urls: ['x'.repeat(200_000)] }),
+    };
+    await refusal(`${api}/seeds`, big, 413, 'body-too-large');
+    await refusal(`${api}/seeds`, { ...big, body: '{"urls":' }, 400, 'body-invalid');
+    await refusal(`${api}/seeds`, { ...big, body: { urls: [] } }, 400, 'body-invalid');
+    // An argument must not become an option.
+    await refusal(`${api}/seeds`, { ...big, body: { urls: ['--data=/'] } }, 400, 'seeds-refused');
+    assert.equal((await json<{ agents: unknown[] }>(`${api}/cluster`)).agents.length, 2);
+    await json(`${api}/directives`, { ...order, body: { kind: 'resume' } });
+  });
+
+  test('a launch serves the state of the cluster, and steers it', async () => {
+    const { api, url, steering, launch, config } = stage;
     const cluster = await json<{ agents: { id: string; hosts: number }[]; unreachable: string[] }>(
       `${api}/cluster`,
     );
@@ -257,155 +408,6 @@ describe('HTTP server', { concurrency: 1 }, () => {
     assert.equal(code, 11, launch.stderr());
     assert.equal((await run('status', config)).code, 1);
     await assertReplay(config);
-  });
-
-  test('events continue after the last one that the client has', async (t) => {
-    const { api, launch, steering } = await launched(t);
-    const first = await readEvents(`${api}/events`, {}, ({ length }) => length >= 3);
-    const ids = first.map(({ id }) => id);
-    assert.equal(new Set(ids).size, ids.length);
-    const middle = first[1]!;
-    const later = await readEvents(
-      `${api}/events`,
-      { 'last-event-id': middle.id },
-      ({ length }) => length >= 1,
-    );
-    assert.deepEqual(later[0]?.data, first[2]?.data);
-    await refusal(`${api}/events`, { headers: { 'last-event-id': 'x' } }, 400, 'event-id-invalid');
-    const watching = readEvents(`${api}/events`, { 'last-event-id': ids.at(-1)! }, (events) =>
-      events.some(({ data }) => data.kind === 'order'),
-    );
-    const order = { method: 'POST', headers: steering };
-    await json(`${api}/directives`, { ...order, body: { kind: 'pause' } });
-    assert.equal((await watching).find(({ data }) => data.kind === 'order')?.data.text, 'paused');
-    await json(`${api}/directives`, { ...order, body: { kind: 'resume' } });
-    await readEvents(`${api}/events`, {}, (all) => all.some(({ data }) => data.text === 'resumed'));
-    const states = await fetch(`${api}/events?state=true`);
-    assert.equal(states.headers.get('content-encoding'), 'gzip');
-    let text = '';
-    for await (const part of states.body!.pipeThrough(new TextDecoderStream())) {
-      text += part;
-      if (text.split('event: cluster\n').length > 3 && text.includes('event: circle\n')) break;
-    }
-    const [, view] = /event: cluster\ndata: (.*)\n/.exec(text)!;
-    assert.equal((JSON.parse(view!) as { name: string }).name, 'cli-test');
-    launch.child.kill('SIGTERM');
-    await launch.ended;
-  });
-
-  test('pages of other sites and rebound names neither read nor steer', async (t) => {
-    const { api, url, launch, steering } = await launched(t);
-    const pause = { method: 'POST', body: { kind: 'pause' } };
-    const evil = { origin: 'http://evil.test', 'sec-fetch-site': 'cross-site' };
-    await refusal(`${api}/cluster`, { headers: evil }, 403, 'other-site');
-    await refusal(`${api}/directives`, { ...pause, headers: evil }, 403, 'other-site');
-    const rebound = {
-      host: 'evil.test',
-      origin: 'http://evil.test',
-      'sec-fetch-site': 'same-origin',
-    };
-    await refusal(`${api}/cluster`, { headers: rebound }, 403, 'host-refused');
-    await refusal(`${api}/directives`, { ...pause, headers: rebound }, 403, 'host-refused');
-    await refusal(`${url}/metrics`, { headers: rebound }, 403, 'host-refused');
-    await refusal(`${api}/directives`, pause, 403, 'role-too-low');
-    assert.equal((await ask(`${api}/cluster`)).headers['ubiring-role'], 'read');
-    await refusal(
-      `${api}/stop`,
-      { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } },
-      401,
-      'token-unknown',
-    );
-    // A form of another site can send such a body without asking first.
-    const form = { ...steering, 'content-type': 'text/plain' };
-    await refusal(`${api}/directives`, { ...pause, headers: form }, 415, 'type-unsupported');
-    const { headers } = await ask(`${url}/`);
-    assert.match(
-      String(headers['content-security-policy']),
-      /default-src 'none'.*frame-ancestors 'none'/,
-    );
-    assert.equal(headers['access-control-allow-origin'], undefined);
-    const { agents } = await json<{ agents: { paused: boolean }[] }>(`${api}/cluster`);
-    assert.ok(agents.every(({ paused }) => !paused));
-    launch.child.kill('SIGTERM');
-    await launch.ended;
-  });
-
-  test('odd requests harm nobody', async (t) => {
-    const { api, url, launch, steering } = await launched(t);
-    const { port } = new URL(url);
-    const raw = (bytes: string) =>
-      new Promise<string>((resolve) => {
-        let text = '';
-        const socket = net.connect(Number(port), '127.0.0.1', () => socket.write(bytes));
-        socket.on('data', (part) => {
-          text += part;
-        });
-        socket.on('error', () => resolve(text));
-        socket.on('close', () => resolve(text));
-      });
-    // Many connections without a request: those of earlier clients are closed for new ones.
-    const silent = await Promise.all(
-      Array.from({ length: 600 }, async () => {
-        const socket = net.connect(Number(port), '127.0.0.1');
-        socket.on('error', () => {});
-        await once(socket, 'connect');
-        return socket;
-      }),
-    );
-    assert.equal((await ask(`${url}/healthz`)).status, 200);
-    for (const socket of silent) socket.destroy();
-    const unread = await raw('nonsense\r\n\r\n');
-    assert.match(
-      unread,
-      /^HTTP\/1\.1 400 Bad Request\r\nContent-Type: application\/problem\+json\r\n/,
-    );
-    const said = JSON.parse(unread.split('\r\n\r\n')[1]!) as Record<string, string>;
-    assert.deepEqual([said.code, said.remedy !== ''], ['request-unread', true]);
-    assert.match(
-      await raw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`),
-      /^HTTP\/1\.1 431/,
-    );
-    assert.match(
-      await raw('GET http://evil.test/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n'),
-      /^HTTP\/1\.1 400/,
-    );
-    for (const path of [
-      '/../../etc/passwd',
-      '/%2e%2e/%2e%2e/etc/passwd',
-      '/lib/../../package.json',
-      '/dashboard.ts',
-      '//',
-    ]) {
-      assert.equal((await ask(url + path)).status, 404, path);
-    }
-    // A request that is never completed is ended, so that it does not keep others out.
-    assert.match(await raw('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n'), /^HTTP\/1\.1 408/);
-    const half = 'POST /api/v1/seeds HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{';
-    assert.doesNotMatch(await raw(half), /^HTTP\/1\.1 200/);
-    // Requests that do not wait for answers keep nobody from steering.
-    const why = (n: number) =>
-      `GET /api/v1/explain?url=http://127.${NET}.0.1/${n} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
-    const flood = raw(Array.from({ length: 3000 }, (_, n) => why(n)).join(''));
-    const order = { method: 'POST', headers: steering, body: { kind: 'pause' } };
-    assert.deepEqual(await json(`${api}/directives`, order), { a1: 'applied', a2: 'applied' });
-    const answers = (await flood).match(/^HTTP\/1\.1 \d+/gm) ?? [];
-    assert.equal(answers.filter((line) => line.endsWith('200')).length, 17, answers.join());
-    assert.deepEqual(answers.slice(17), ['HTTP/1.1 503'], 'the connection stays open');
-    await refusal(`${api}/hosts`, { method: 'DELETE' }, 405, 'method-not-allowed');
-    const big = {
-      method: 'POST',
-      headers: steering,
-      body: JSON.stringify({ urls: ['x'.repeat(200_000)] }),
-    };
-    await refusal(`${api}/seeds`, big, 413, 'body-too-large');
-    await refusal(`${api}/seeds`, { ...big, body: '{"urls":' }, 400, 'body-invalid');
-    await refusal(`${api}/seeds`, { ...big, body: { urls: [] } }, 400, 'body-invalid');
-    // An argument must not become an option.
-    await refusal(`${api}/seeds`, { ...big, body: { urls: ['--data=/'] } }, 400, 'seeds-refused');
-    assert.equal((await json<{ agents: unknown[] }>(`${api}/cluster`)).agents.length, 2);
-    launch.child.kill('SIGTERM');
-    const { code } = await launch.ended;
-    assert.equal(code, 11, launch.stderr());
   });
 
   test('an agent serves what its config says, to holders of tokens', async (t) => {

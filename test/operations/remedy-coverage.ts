@@ -15,7 +15,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   {
     says: 'is of an earlier run and is not read; move that directory away',
     by: [
-      'test/integration/two-machines.test.ts',
+      'test/integration/slow/two-machines.test.ts',
       'a state here of an agent that runs elsewhere is named and not read',
     ],
   },
@@ -145,18 +145,21 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   {
     says: 'agent/core/lifecycle/join-wait.ts: would begin a second cluster',
-    by: ['test/integration/second-cluster.test.ts', 'an agent begins no second cluster if those'],
+    by: [
+      'test/integration/slow/second-cluster.test.ts',
+      'an agent begins no second cluster if those',
+    ],
   },
   ...['agent/core/lifecycle/join-wait.ts: begins a new cluster', 'do not know each other'].map(
     (says) => ({
       says,
-      by: ['test/integration/second-cluster.test.ts', 'status warns of agents'] as const,
+      by: ['test/integration/slow/second-cluster.test.ts', 'status warns of agents'] as const,
     }),
   ),
   {
     says: 'the crawl is complete; try again when its agents have ended',
     by: [
-      'test/simulation/orders-at-end.test.ts',
+      'test/simulation/slow/orders-at-end.test.ts',
       'an agent that has found the crawl complete refuses directives',
     ],
   },
@@ -335,7 +338,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
   },
   {
     says: 'all agents in view are drained; bring one back (ubiring undrain CONFIG ID)',
-    by: ['test/simulation/capacity.test.ts', 'drain: if all others die, the crawl waits'],
+    by: ['test/simulation/slow/capacity.test.ts', 'drain: if all others die, the crawl waits'],
   },
   {
     says: 'tokens.ts: there are more than … tokens; remove some',

@@ -1,5 +1,4 @@
-// Runs all unit tests and properties except the slow ones in one process.
+// Runs the unit tests except the slow ones, and except those of the commands, in one process.
 import { everyTestOf } from './every-test-of.ts';
 
-await everyTestOf('unit/**/*.test.ts');
-await everyTestOf('property/*.test.ts');
+await everyTestOf('unit/!(cli)/**/*.test.ts');

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BOUNDS } from '../../agent/core/protocol/bounds.ts';
-import { cluster } from './case-kit.ts';
+import { BOUNDS } from '../../../agent/core/protocol/bounds.ts';
+import { cluster } from '../case-kit.ts';
 
 const kademlia = { contacts: ['a1'], ids: 1, neighbourhood: 4, bucketSize: 4 };
 const IDS = ['a1', 'a2', 'a3', 'a4', 'a5'];

@@ -5,13 +5,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
-import { readerOf } from '../../../../agent/cli/common/query-files.ts';
-import { eventsOf } from '../../../../agent/cli/views/agent-events.ts';
-import { circleAt, historyOf } from '../../../../agent/cli/views/history.ts';
-import type { OpenState } from '../../../../agent/cli/views/kept-copies.ts';
-import { HOST_SORTS, hostsPage, mergedHosts } from '../../../../agent/cli/views/query-pages.ts';
-import { urlsPage } from '../../../../agent/cli/views/url-pages.ts';
-import { crawlOf } from './state-files.ts';
+import { readerOf } from '../../../../../agent/cli/common/query-files.ts';
+import { eventsOf } from '../../../../../agent/cli/views/agent-events.ts';
+import { circleAt, historyOf } from '../../../../../agent/cli/views/history.ts';
+import type { OpenState } from '../../../../../agent/cli/views/kept-copies.ts';
+import { HOST_SORTS, hostsPage, mergedHosts } from '../../../../../agent/cli/views/query-pages.ts';
+import { urlsPage } from '../../../../../agent/cli/views/url-pages.ts';
+import { crawlOf } from '../state-files.ts';
 
 const ODD = {
   text: "'text'",
@@ -140,7 +140,7 @@ test('events that name all members of the largest cluster are listed', (t) => {
 });
 
 test('the dashboard shows a time that is no date', async () => {
-  const path = '../../../../agent/dashboard/format.js';
+  const path = '../../../../../agent/dashboard/format.js';
   const { time: clock, dateTime } = await import(path);
   for (const odd of ['text', 1e300, Number.NaN]) {
     assert.equal(clock(odd), '?');
@@ -150,7 +150,7 @@ test('the dashboard shows a time that is no date', async () => {
 });
 
 test('the dashboard shows no minute of 60 seconds', async () => {
-  const path = '../../../../agent/dashboard/format.js';
+  const path = '../../../../../agent/dashboard/format.js';
   const { duration } = (await import(path)) as { duration: (ms: number) => string };
   assert.deepEqual([359_700, 360_000].map(duration), ['5 min 59 s', '6 min 0 s']);
 });

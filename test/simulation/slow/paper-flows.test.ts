@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { SUSPECT_MS } from './cluster.ts';
+import { SUSPECT_MS } from '../cluster.ts';
 import {
   BOOTSTRAP,
   COPIES,
@@ -14,8 +14,8 @@ import {
   identifierOf,
   keyOf,
   PaperStage,
-} from './paper-stage.ts';
-import { HEARTBEAT_MS } from './process.ts';
+} from '../paper-stage.ts';
+import { HEARTBEAT_MS } from '../process.ts';
 
 const [FIRST, SECOND, THIRD] = FINDERS;
 const isOneOf = (ids: readonly string[]) => (id: string) => ids.includes(id);

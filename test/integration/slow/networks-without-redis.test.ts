@@ -5,10 +5,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { freePorts } from '../../bench/ports.ts';
-import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
-import { call, listening, Scratch, start, until } from './cli-process.ts';
-import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
+import { freePorts } from '../../../bench/ports.ts';
+import { RedisProcess, withoutRedis } from '../../contract/networks/redis-process.ts';
+import { call, listening, Scratch, start, until } from '../cli-process.ts';
+import { assertCode, assertWhole, crawlOf } from '../cluster-stage.ts';
 
 for (const [second, onTimeout] of [
   [94, 'proceed'],

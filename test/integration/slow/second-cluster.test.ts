@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { call, run, until, untilJoined } from './cli-process.ts';
-import { assertCode } from './cluster-stage.ts';
-import { stageOf } from './contacts-stage.ts';
+import { call, run, until, untilJoined } from '../cli-process.ts';
+import { assertCode } from '../cluster-stage.ts';
+import { stageOf } from '../contacts-stage.ts';
 
 /** A config of the same crawl, with other contacts, and perhaps another data directory. */
 function other(

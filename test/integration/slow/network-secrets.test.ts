@@ -5,9 +5,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { RedisProcess, withoutRedis } from '../contract/networks/redis-process.ts';
-import { start, until } from './cli-process.ts';
-import { assertCode, assertWhole, crawlOf } from './cluster-stage.ts';
+import { RedisProcess, withoutRedis } from '../../contract/networks/redis-process.ts';
+import { start, until } from '../cli-process.ts';
+import { assertCode, assertWhole, crawlOf } from '../cluster-stage.ts';
 
 const [right, wrong, ofUrl] = ['s3cret-right', 's3cret-wrong', 's3cret-url'];
 

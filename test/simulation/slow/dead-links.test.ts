@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId } from '../../agent/core/protocol/messages.ts';
-import { missing } from '../checkers/coverage.ts';
-import { sentOf } from './case-kit.ts';
-import { Cluster, SUSPECT_MS } from './cluster.ts';
-import { keysOf } from './kademlia-plan.ts';
-import { chainWeb } from './webs.ts';
+import type { AgentId } from '../../../agent/core/protocol/messages.ts';
+import { missing } from '../../checkers/coverage.ts';
+import { sentOf } from '../case-kit.ts';
+import { Cluster, SUSPECT_MS } from '../cluster.ts';
+import { keysOf } from '../kademlia-plan.ts';
+import { chainWeb } from '../webs.ts';
 
 const SIZES = { ids: 1, neighbourhood: 4, bucketSize: 20 };
 const keyOf = (id: AgentId) => keysOf(SIZES)(id)[0]!;

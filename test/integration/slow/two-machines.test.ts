@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Database from 'better-sqlite3';
-import { type RunningWeb, startWeb } from '../web/server.ts';
+import { type RunningWeb, startWeb } from '../../web/server.ts';
 import {
   call,
   patient,
@@ -18,7 +18,7 @@ import {
   until,
   untilAsked,
   untilJoined,
-} from './cli-process.ts';
+} from '../cli-process.ts';
 
 const NET = 119;
 const hosts = 30;

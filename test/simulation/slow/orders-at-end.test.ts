@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { cluster, endCodes } from './case-kit.ts';
-import type { Cluster } from './cluster.ts';
-import { block, give, hasOrders, PAUSE, RESUME, type What } from './orders-stage.ts';
+import { cluster, endCodes } from '../case-kit.ts';
+import type { Cluster } from '../cluster.ts';
+import { block, give, hasOrders, PAUSE, RESUME, type What } from '../orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3', 'a4'];
 const HOSTS = 8;

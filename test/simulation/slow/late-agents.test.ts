@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AgentId } from '../../agent/core/protocol/messages.ts';
-import { cluster, endCodes, sentOf } from './case-kit.ts';
-import { type Cluster, SUSPECT_MS } from './cluster.ts';
-import { block, give } from './orders-stage.ts';
+import type { AgentId } from '../../../agent/core/protocol/messages.ts';
+import { cluster, endCodes, sentOf } from '../case-kit.ts';
+import { type Cluster, SUSPECT_MS } from '../cluster.ts';
+import { block, give } from '../orders-stage.ts';
 
 const IDS = ['a1', 'a2', 'a3', 'a4', 'a5'];
 /** The first seed, and an agent that has its host. */

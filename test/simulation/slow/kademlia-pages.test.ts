@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { cluster, endCodes, sentOf } from './case-kit.ts';
+import { cluster, endCodes, sentOf } from '../case-kit.ts';
 
 const IDS = Array.from({ length: 12 }, (_, n) => `a${n}`);
 const kademlia = { contacts: ['a0', 'a1'], ids: 1, neighbourhood: 4, bucketSize: 4 };

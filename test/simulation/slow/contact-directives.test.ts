@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { cluster } from './case-kit.ts';
-import { everyoneKnows, give, PAUSE, RESUME } from './orders-stage.ts';
+import { cluster } from '../case-kit.ts';
+import { everyoneKnows, give, PAUSE, RESUME } from '../orders-stage.ts';
 
 const IDS = [...'abcdjl'];
 const kademlia = { contacts: ['a'], ids: 1, neighbourhood: 3, bucketSize: 4 };
