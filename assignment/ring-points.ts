@@ -1,6 +1,6 @@
-// Computes and caches the points of each agent on the circle of 2^64 places. The points depend only
-// on the identifier and their number. Computing them takes some tenths of a millisecond, so rings
-// for successive views share one `RingPoints`.
+// Computes and caches the points of each agent on the circle of 2^64 places. The capacity of an
+// agent sets their number; where they lie depends only on the identifier. Computing them takes some
+// tenths of a millisecond, so rings for successive views share one `RingPoints`.
 
 import type { Sha256 } from './assignment.ts';
 import { MersenneTwister64 } from './mersenne-twister.ts';

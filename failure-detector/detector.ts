@@ -1,6 +1,6 @@
-// Suspects members that are silent for too long. News of a member is a rising counter. It may come
-// from the member itself or from another agent, so a broken link does not make a member look dead.
-// All times are monotonic and passed in. Incarnations are not known here.
+// Suspects members that are silent for too long (`mistakes.ts` has the time-out). News of a member is
+// a rising counter. It may come from the member itself or from another agent, so a broken link does
+// not make a member look dead. All times are monotonic and passed in. Incarnations are not known here.
 
 import { Mistakes } from './mistakes.ts';
 

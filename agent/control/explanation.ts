@@ -22,7 +22,7 @@ export interface RobotsVerdict {
   readonly kind: string;
   /** Unix milliseconds. */
   readonly fetchedAt: number;
-  /** Null if robots.txt could not be fetched; then nothing is requested for now. */
+  /** Null while robots.txt is unreachable or redirected; then no page is requested. */
   readonly allowed: boolean | null;
   /** The line that matched; null if none did. */
   readonly rule: string | null;
@@ -43,7 +43,7 @@ export interface Explanation extends Omit<StoredFacts, 'robots'> {
   readonly robots: RobotsVerdict | null;
   /** The open request to the host; null if there is none or if only the file was read. */
   readonly open: OpenRequest | null;
-  /** Why the host waits; null if it does not. Only the file was read: its delay or back-off. */
+  /** Why the host waits; null if it does not. From the file only a delay or back-off is known. */
   readonly wait: Wait | null;
   /** What it waits for if `wait` names other networks. */
   readonly networks?: NetworkWait;

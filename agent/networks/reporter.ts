@@ -52,12 +52,13 @@ interface Look {
 /** Reports wait this long for others to share a command, and less long without other work. */
 const LINGER_MS = 3000;
 const LINGER_IDLE_MS = 200;
-/** Reports of one command, so that no turn is long: Redis would get more in several anyway. */
+/** Reports of one command, so that no turn is long. */
 const COMMAND_MAX = 1000;
-/** A look at the claims waits for the centre of this network, and looks for it this often. */
+/** While this network has no centre, its lapses are read this often. */
 const LOOK_MS = 100;
 /** Reports in memory, in batches. The store has the others. */
 const BATCHES_MAX = 4;
+/** Doubted claims (docs/NETWORKS.md, rule 8) that are examined at a time. */
 const DOUBTED_MAX = 100;
 
 export class Reporter {

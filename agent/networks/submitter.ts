@@ -55,7 +55,7 @@ interface Submitted {
   readonly isRepeated: boolean;
 }
 
-/** More frames are open only if each is full, so that a slow round makes larger frames. */
+/** Open frames. While one is open only full ones are added, so a slow round makes larger frames. */
 const FRAMES_MAX = 4;
 /** URLs wait for others to share a frame: the longer, the fuller a batch the agent has to visit. */
 const LINGER_MIN_MS = 100;
@@ -70,7 +70,7 @@ const VERDICTS_MAX = 16;
  */
 const REPEATS_PER_LEASE = 64;
 const REPEATS_PER_LEASE_MIN = 16;
-/** URLs of a frame that doubts their claims. */
+/** URLs of a frame that doubts their claims (docs/NETWORKS.md, rule 8). */
 const DOUBTS_MAX = 100;
 
 export class Submitter {
@@ -80,7 +80,7 @@ export class Submitter {
   /** Filled by `offer` and from the store, emptied by frames; at most FRAMES_MAX frames. */
   readonly #queue = new Map<Digest, string>();
   readonly #frames = new Map<string, Submitted>();
-  /** The URLs of open frames, and whether the store may have it again, which was decided and waits. */
+  /** The URLs of open frames. True: the store may have it again, with a verdict that waits. */
   readonly #held = new Map<Digest, boolean>();
   #storeHasMore = true;
   #oldestAtMs = 0;
@@ -392,7 +392,7 @@ export class Submitter {
       const isSettling = this.#settling?.verdict.number === frame.number;
       if (isSettling || (!isAway && now.mono - madeAtMs < 2 * leaseMs + timeoutMs)) continue;
       const { identities, isRepeated } = this.#take(frame.number)!;
-      // URLs that were given up and wait again meanwhile were not taken from the store.
+      // URLs of this frame that wait again were not read from the store while it was open.
       if (isRepeated) this.#storeHasMore = true;
       else this.#decideAlone(identities);
     }

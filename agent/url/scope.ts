@@ -23,7 +23,7 @@ export interface ScopePattern {
 export interface ScopeRules {
   /** `*` (every host), `*.h` (subdomains of h, not h itself), or a host. */
   readonly hosts: readonly string[];
-  /** The identity and the requested form must each match one of these. Empty: every URL passes. */
+  /** The identity and the canonical spelling of the form must each match one. Empty: all pass. */
   readonly include: readonly ScopePattern[];
   /** A URL is left out if any of its spellings matches. Takes precedence over `include`. */
   readonly exclude: readonly ScopePattern[];
@@ -94,7 +94,7 @@ export class Scope {
     if (included) return { admitted: true, rule: `scope.include: ${included.source}` };
     return {
       admitted: false,
-      rule: `no entry of scope.include matches the requested form, ${fetchUrl}`,
+      rule: `no entry of scope.include matches the requested form, ${canonical}`,
     };
   }
 }

@@ -6,8 +6,8 @@ import { type Identity, parseCrawlUrl, type RequestForm } from './crawl-url.ts';
 
 /**
  * Matches nearly all identities, without a parser: lower-case labels that need no IDNA, the last of
- * which cannot be a number; no port, no escapes, no dot segments. Every alternative begins with a
- * character that the others exclude, so matching takes linear time.
+ * which cannot be a number; no port, no escapes, no dot segments. A label cannot contain the dot that
+ * ends it, and a segment no slash, so matching takes linear time.
  */
 const PLAINLY_CANONICAL = new RegExp(
   String.raw`^https?:\/\/(?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*` +
@@ -25,7 +25,7 @@ export function urlKey(identity: Identity, host: string): string {
     : `h${identity.slice('http://'.length + host.length)}`;
 }
 
-/** Inverse of `keyOf`. */
+/** Inverse of `urlKey`. */
 export function identityOf(host: string, key: string): Identity {
   return `${key.startsWith('s') ? 'https' : 'http'}://${host}${key.slice(1)}`;
 }

@@ -26,7 +26,7 @@ import type { UrlsQuery } from '../views/url-pages.ts';
 import type { Client, ListProcess } from './list-process.ts';
 import type { ListCalls } from './list-worker.ts';
 
-/** Rows of this machine only; so that a forwarded request is not forwarded again. */
+/** `machine`: only rows of this machine, so that a forwarded request is not forwarded again. */
 export type Scope = 'cluster' | 'machine';
 
 interface Others extends Elsewhere {
@@ -39,7 +39,7 @@ const NAMED_MAX = 20;
 /** Events wait so long for the state of the cluster. */
 const STATE_MS_MAX = 300;
 const MACHINE = { scope: 'machine' } as const;
-/** This process, which reads the events of each agent once for all clients. Agents take turns. */
+/** The client under which this process reads the events of an agent, once for all clients. */
 const ownOf = (agent: string): Client => ({ address: `own ${agent}`, signal: NEVER_GONE });
 const NEVER_GONE = new AbortController().signal;
 
@@ -78,8 +78,9 @@ export class ClusterLists {
   readonly #config: ResolvedConfig;
   readonly #watch: ClusterWatch;
   readonly #client: RemoteClient;
-  /** Why agents elsewhere cannot be asked, and by agent, why its last answer had no events. */
+  /** Why agents elsewhere cannot be asked. */
   #silent: readonly string[] = [];
+  /** By agent, why its last answer had no events. */
   readonly #unread = new Map<string, string>();
   #problems: readonly Problem[] = [];
 

@@ -1,4 +1,5 @@
-// The exit codes of commands, and the mapping from errors to them.
+// The exit codes of commands, and the mapping from errors to them. The end of an agent is decided in
+// `core/lifecycle/shutdown.ts`, that of a launch in `launch/agent-exits.ts`.
 
 /** docs/COMMANDS.md has the meaning of each code. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 11;

@@ -59,7 +59,7 @@ function heldText(dataDir: string, pidFile: string): string {
   );
 }
 
-/** The process of the launch; null if it was killed: the number may be that of another process. */
+/** The process that holds the lock; null if the number was left by a process that was killed. */
 function pidIn(file: string, lock: string): number | null {
   try {
     const pid = Number(fs.readFileSync(file, 'utf8').trim());

@@ -1,7 +1,7 @@
 // Brings a command to all agents of a cluster whose agents know only some of the others. One agent
 // that answers forwards the command to the agents that it knows; their answers name further agents,
-// which are next, until nobody new is named. An agent that one has as a member and that does not
-// answer is unreachable. A contact that does not answer may have left long ago, and does not count.
+// which are next, until nobody new is named. A member of an agent that does not itself answer
+// is unreachable. A contact that does not answer may have left long ago, and does not count.
 // An answer is checked, and the number of names and the time are limited: any agent may be hostile.
 
 import type { WalkStep } from '../../control/control.ts';
@@ -76,7 +76,7 @@ export async function walk(whom: Asked, errand: Errand, ports = PORTS): Promise<
   }
   if (course.visited.size === 0 && refused !== null) throw refused;
   for (const id of course.unreadable) ports.say(printable(`unreadable answer of ${id}`));
-  if (course.isCut) ports.say('not all agents that others name were asked: most do not answer');
+  if (course.isCut) ports.say('not all agents that others name were asked: too many do not answer');
   const { unreachable, begins, failures, groups, isRefused } = course;
   const [results, visited] = [sorted(course.results), sorted(course.visited)];
   const unreadable = [...course.unreadable];
@@ -122,7 +122,7 @@ class Course {
     return [...this.#members].filter((id) => !this.visited.has(id));
   }
 
-  /** Whether an agent may run that was not asked yet. A contact is named by its address. */
+  /** Whether this may be a running agent that was not asked yet. A contact is named by its address. */
   async isNew(id: string, address: string): Promise<boolean> {
     if (id !== address) return !this.visited.has(id);
     const isVisited = [...this.visited.values()].some((card) => card.address === address);

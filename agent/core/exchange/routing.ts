@@ -1,6 +1,7 @@
 // Routes each URL to the owner of its host. URLs of this agent are recorded. All others go to the
-// outbox, and from there to their owners, one batch at a time for each member. URLs that their owner
-// has acknowledged or announced (`url-announcements.ts`) are not sent again while the view stays the same.
+// outbox, and from there to their owners, one batch at a time for each member, again after
+// `resendAfterMs` without an answer. URLs that their owner has acknowledged or announced
+// (`url-announcements.ts`) are not sent again while the view stays the same.
 
 import type { Instant } from '../../../failure-detector/instant.ts';
 import type { Outbound } from '../membership/outbound.ts';

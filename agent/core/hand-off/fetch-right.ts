@@ -13,6 +13,7 @@ import type { HandOff } from './hand-off.ts';
 
 /**
  * - `wait`: until a delay, back-off or yielded wait ends.
+ * - `no-lease`: until the lease is granted.
  * - `blocked`: until an event, which wakes the visits.
  * - `foreign`: another agent owns the host.
  */
@@ -176,6 +177,7 @@ export class FetchRight implements Part {
       if (id === me) return Infinity;
       return this.#view.has(id) ? this.#lease.remainingMs(id, now) : 0;
     });
+    // More than half of the agents grant as long as the middle one does.
     return left.sort((a, b) => b - a)[Math.floor(configured.length / 2)] ?? 0;
   }
 
@@ -206,7 +208,7 @@ export class FetchRight implements Part {
     if ((this.#wait.get(host) ?? 0) < untilMs) this.#wait.set(host, untilMs);
   }
 
-  /** The rest of the host's wait, for a YIELD; lasts until at least one delay after the start. */
+  /** The rest of the host's wait, for a YIELD: at least one delay from the start of this agent. */
   waitLeftMs(host: Host, now: Instant): number {
     const since = this.#startAt + this.#delayOf(host);
     return Math.max(0, Math.max(this.#waitOf(host), since) - now.mono);

@@ -1,7 +1,7 @@
 // Lets agents with different settings tell each other what differs. The gate refuses the PING of an
-// agent with other settings. If it is a question, it is answered, so that the sender learns who
-// listens there and sends HELLO; the answer to that is REFUSED, which names the setting. The answer
-// has no digest of the settings, because agents with that digest are trusted.
+// agent with other settings. A PING that is a question is answered with a PING without
+// digest of the settings, because agents with that digest are trusted. The sender then sends HELLO,
+// and gets REFUSED, which names the setting.
 
 import type { Envelope } from '../protocol/messages.ts';
 import type { CoreSettings } from '../protocol/settings.ts';

@@ -151,6 +151,7 @@ function foreignUrl(event: RowEvent, host: Host): string | null {
 function isAt(host: Host, url: string): boolean {
   const start = url.indexOf('://') + 3;
   if (!/^https?:\/\//.test(url) || !url.startsWith(host, start)) return false;
+  // A dot, a port and the next character have at most eight characters.
   return /^\.?(?::\d{1,5})?(?:[/?#]|$)/.test(
     url.slice(start + host.length, start + host.length + 8),
   );

@@ -12,7 +12,7 @@ export const CHECKSUM_AT = 4;
 /** Bytes of magic, version, encoding and checksum. */
 export const HEADER_BYTES = 8;
 
-/** Size of a sent frame. 1,000 URLs of the default maximum length compress to much less. */
+/** Size of a frame, sent or received. 1,000 URLs of the default maximum length compress to much less. */
 export const FRAME_BYTES_MAX = 1024 * 1024;
 /** Size of a decompressed payload: limits the memory that a small compressed frame can take. */
 export const PAYLOAD_BYTES_MAX = 4 * 1024 * 1024;

@@ -8,8 +8,10 @@ import { script } from './pool-scripts.ts';
 export const scriptHostsMax = 500;
 
 /**
- * Reads the time, and ends what is left of a clock that was set back. A lease that another program
- * wrote ends after `leaseMax` ms, and its delays after `delayMax`.
+ * Reads the time and a lease: its holder, its end, the time of the next request, its delay. If the
+ * clock was set back, a time is at most the duration stored with it from now. A lease that another
+ * program wrote ends after `leaseMax` ms, and its delays after `delayMax`. A value that is not a
+ * number, or is NaN, counts as 0.
  */
 const opening = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -27,8 +29,8 @@ end
 
 /**
  * KEYS: lease and queue of each host. ARGV: network leaseMs ttl grant DELAYS. Returns for each host
- * the wait in ms, or the network that has the lease or gets it first. A network that has not asked
- * for `leaseMs` loses its place in the queue. After a lease that was not released, requests may have
+ * the wait in ms, or the network that has the lease or gets it first. A network whose last
+ * request is older than `leaseMs` loses its place in the queue. After a lease that was not released, requests may have
  * ended as late as the lease.
  */
 export const acquire = script(

@@ -35,11 +35,11 @@ export interface LinkOptions {
   readonly timeoutMs: number;
   /** How often an open connection is asked whether the server deletes keys now. */
   readonly recheckMs: number;
-  /** The command that begins to use a server process, by its run id. A cluster names its node. */
+  /** The command that begins to use a server process, by its run id. In a Cluster, a wrong node answers it with MOVED. */
   readonly enter: (run: string) => readonly string[];
 }
 
-/** Nodes of a cluster that name one another, from attempt to attempt. */
+/** Answers MOVED that one `connect` follows. */
 const hopsMax = 4;
 const backOffMsMin = 100;
 const backOffMsMax = 5000;
@@ -103,9 +103,9 @@ export class RedisLink {
   }
 
   /**
-   * Connects and checks the server; called once.
+   * Connects and checks the server. Callers call it once; after a failure it calls itself again.
    *
-   * @throws the failure of the first attempt; the next ones follow until `close`
+   * @throws the failure of this attempt; the next ones follow until `close`
    */
   async connect(): Promise<void> {
     for (let hops = 0; ; hops++) {
@@ -139,11 +139,11 @@ export class RedisLink {
           this.#place = { ...place, ...found };
           return;
         }
-        whys.push(new NetworkFailure(this.#place, 'unreachable', 'it does not know it').why);
+        whys.push(new NetworkFailure(this.#place, 'unreachable', 'it does not know this name').why);
       } catch (error) {
-        const isClosed = this.#isReply(error) && error.message.startsWith('NOAUTH');
+        const needsPassword = this.#isReply(error) && error.message.startsWith('NOAUTH');
         const cause = 'it requires a password; Sentinels are asked without one, so remove it';
-        const failure = isClosed && new NetworkFailure(this.#place, 'refused', cause);
+        const failure = needsPassword && new NetworkFailure(this.#place, 'refused', cause);
         whys.push((failure || this.#failureOf(error, this.#phase)).why);
       }
       if (this.#isClosed) break;
@@ -210,8 +210,9 @@ export class RedisLink {
   }
 
   /**
-   * A running crawl goes on: a server whose memory is not full deletes nothing. A new connection to
-   * it would be refused.
+   * Asks from time to time whether the server may now evict keys, and then sets the warning. The
+   * crawl goes on, because a server whose memory is not full deletes nothing. A new connection to
+   * the server would be refused.
    */
   #recheckLater(connection: RedisConnection): void {
     const recheck = async () => {
@@ -363,7 +364,7 @@ export class RedisLink {
     }, delayMs);
   }
 
-  /** Of an attempt. */
+  /** Whether an attempt is for the first connection or for a later one. */
   get #phase(): ConnectionPhase {
     return this.#serverRun === '' ? 'first' : 'again';
   }

@@ -4,8 +4,8 @@
 
 /**
  * @param content - the `content` attribute, such as `5; url='next.html'`
- * @returns the target as written, possibly relative; null if the page would only reload itself or
- *   the content is invalid
+ * @returns the target as written, possibly relative; empty: the page itself; null if there is no
+ *   target or the content is invalid
  */
 export function refreshTarget(content: string): string | null {
   let at = skipBlanks(content, 0);

@@ -76,7 +76,7 @@ describe('pools of a Redis with Sentinels', { skip: withoutRedis }, () => {
     const { code, message } = await failureOf(ready);
     assert.equal(code, 'unreachable');
     assert.match(message, new RegExp(`127.0.0.1:${silent}: ECONNREFUSED`));
-    assert.match(message, new RegExp(`127.0.0.1:${port}: it does not know it`));
+    assert.match(message, new RegExp(`127.0.0.1:${port}: it does not know this name`));
     assert.match(message, /start one of these Sentinels, or correct their addresses and the name/);
     const shut = await startSentinel(master.port, 'requirepass secret');
     const asked = await opened({ url: `redis-sentinel://127.0.0.1:${shut}#main`, timeoutMs: 2000 });

@@ -82,7 +82,7 @@ it('walk: agents without end that do not answer end it, and the entry agent is s
   });
   assert.ok(asked.length < 30, `${asked.length} steps`);
   assert.deepEqual([asked.at(-1), ids], ['a', ['a']]);
-  assert.deepEqual(lines, ['not all agents that others name were asked: most do not answer']);
+  assert.deepEqual(lines, ['not all agents that others name were asked: too many do not answer']);
 });
 
 it('walk: agents without end that answer end it after some time', async () => {
