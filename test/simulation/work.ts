@@ -34,11 +34,15 @@ export class Work {
 
   /** Wraps the connection, so that each row of its statements is counted. */
   counted(db: Connection): Connection {
+    const prepare = (sql: string) => this.#countedStatement(db.prepare(sql));
+    const bound = new Map<unknown, unknown>([[db.prepare, prepare]]);
     return new Proxy(db, {
       get: (target, name) => {
-        if (name === 'prepare') return (sql: string) => this.#countedStatement(db.prepare(sql));
         const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
+        if (typeof value !== 'function') return value;
+        const known = bound.get(value) ?? value.bind(target);
+        bound.set(value, known);
+        return known;
       },
     });
   }
