@@ -78,6 +78,8 @@ export class View {
   joined = false;
   #placing = true;
   #assignment: Assignment | null = null;
+  /** The digest of the view with this agent's incarnation. */
+  #hash: { readonly inc: Incarnation; readonly text: string } | null = null;
 
   constructor(settings: Pick<CoreSettings, 'id' | 'capacity' | 'build' | 'digest'>) {
     this.me = settings.id;
@@ -122,13 +124,13 @@ export class View {
       rival: null,
     };
     this.#members.set(id, member);
-    this.#assignment = null;
+    this.#changed();
     return member;
   }
 
   delete(id: AgentId): void {
     this.#members.delete(id);
-    this.#assignment = null;
+    this.#changed();
   }
 
   markLeaving(member: Member): void {
@@ -156,7 +158,12 @@ export class View {
 
   clear(): void {
     this.#members.clear();
+    this.#changed();
+  }
+
+  #changed(): void {
     this.#assignment = null;
+    this.#hash = null;
   }
 
   /** When a member last echoed a new heartbeat; `now` if there are no members. */
@@ -216,8 +223,11 @@ export class View {
 
   /** A digest, equal for agents that have the same incarnations in view. */
   hash(myInc: Incarnation): string {
+    if (this.#hash?.inc === myInc) return this.#hash.text;
     const names = [`${this.me}.${myInc}`];
     for (const m of this.#members.values()) names.push(`${m.card.id}.${m.card.inc}`);
-    return this.#settings.digest(names.sort().join(' '));
+    const text = this.#settings.digest(names.sort().join(' '));
+    this.#hash = { inc: myInc, text };
+    return text;
   }
 }
