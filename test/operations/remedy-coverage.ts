@@ -181,6 +181,13 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/cli/commands/ring-command.test.ts', 'ring: says that all agents are drained'],
   },
   {
+    says: 'a start with --refresh after the end finds them',
+    by: [
+      'test/integration/slow/repair.test.ts',
+      'launch continues the crawl if a state file is older than the completion record',
+    ],
+  },
+  {
     says: 'agent/cli/agent/repair.ts:  --repair',
     by: [
       'test/integration/slow/repair.test.ts',

@@ -124,6 +124,7 @@ async function pastEnd(
     return { ok: true, isComplete: true, awaits: [], completedBy: completion.note.agents };
   }
   if (!('note' in completion)) return { ok: true, isComplete: false, awaits: [] };
+  if (completion.kind === 'changed' && completion.isSetBack) markRepair(directory);
   const changes = completion.kind === 'changed' ? ['the crawl continues:', ...completion.why] : [];
   const awaits = completion.note.agents.filter((agent) => agent !== id && ids.includes(agent));
   for (const note of [...changes, ...repair.notes]) say(note);

@@ -1,10 +1,15 @@
 // Plans the repair of a complete crawl. An agent whose state file is missing or damaged restores its
 // state from the copies of the others, and the crawl ends again. No agent may crawl before all have met:
-// one with an empty state would start again from the seeds.
+// one with an empty state would start again from the seeds. A crawl that is not complete is refused
+// if more states are lost than there are copies.
 
 import { type Config, membersOf } from '../../../config/config.ts';
 import { isListed, launchCommand } from '../common/load-config.ts';
-import type { CheckedCompletion, Unsound } from '../state-files/completion-check.ts';
+import {
+  type CheckedCompletion,
+  lostStates,
+  type Unsound,
+} from '../state-files/completion-check.ts';
 
 export interface RepairRequest {
   /** Agents to be started. */
@@ -56,6 +61,17 @@ export function repairOf(
   };
 }
 
+/** Why a crawl that is not complete cannot go on without a repair; null if it can. */
+export function lossOf(config: Config, ids: readonly string[]): string | null {
+  const lost = lostStates(config, ids);
+  const agents = membersOf(config).length;
+  const copies = Math.min(config.cluster.backups, agents - 1);
+  // Without any state the crawl begins anew, and finds all URLs again.
+  if (lost.length <= copies || lost.length === agents) return null;
+  const lines = lost.map(({ agent, why }) => `${agent}: ${why}`);
+  return [...lines, ...fewCopies(config, lost, copies)].join('\n');
+}
+
 const nothing: Repair = { ok: true, awaits: [], notes: [] };
 
 /** Remedy for agents that crawled with another config, usually in another data directory. */
@@ -78,9 +94,10 @@ function noCopies(config: Config): string[] {
 }
 
 function fewCopies(config: Config, agents: readonly Unsound[], copies: number): string[] {
-  const kept = copies === 1 ? '1 copy' : `${copies} copies`;
+  const kept = ['no copy', '1 copy'][copies] ?? `${copies} copies`;
+  const lost = agents.length === 1 ? '1 state is' : `${agents.length} states are`;
   return [
-    `each host has ${kept}, and ${agents.length} states are missing or damaged: hosts that only these`,
+    `each host has ${kept}, and ${lost} missing or damaged: hosts that only these`,
     'agents had are lost. Restore one of the files from a backup of your own, or repair what can be repaired:',
     `  ${launchCommand(config, ' --repair')}`,
   ];

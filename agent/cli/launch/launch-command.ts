@@ -146,7 +146,7 @@ async function launchLocked(
   const resolved = await withEndpoints(loaded, { allocate: true, moving: ports.moving });
   if (!resolved.ok) return resolved.code;
   const { config } = resolved;
-  const refused = prepareLaunch(config, start, { repair: flags.repair, fresh }, say);
+  const refused = prepareLaunch(config, start, fresh, say);
   if (refused !== null) {
     say(refused.message);
     return refused.code;

@@ -11,7 +11,7 @@ import { wallMs } from '../../runtime/clock.ts';
 import { markRepair } from '../../storage/file/database.ts';
 import { foreignState } from '../../storage/file/examination.ts';
 import { localAgents, selectAgents } from '../agent/local-agents.ts';
-import { repairOf } from '../agent/repair.ts';
+import { lossOf, repairOf } from '../agent/repair.ts';
 import { cannotWrite, type ExitCode } from '../common/exit-code.ts';
 import { shownCrawl, startCommand } from '../common/load-config.ts';
 import { makeDirectory } from '../common/make-directory.ts';
@@ -59,6 +59,8 @@ export interface Start {
   readonly round: number | null;
   /** Agents that must meet before any of them crawls; usually empty. */
   readonly awaits: readonly string[];
+  /** URLs may be lost, so the agents check their states and the next round reads all pages anew. */
+  readonly distrusts?: boolean | undefined;
   /** The members at the end of the crawl, if the agents are only to tell it to others. */
   readonly completedBy?: readonly string[];
 }
@@ -110,10 +112,14 @@ export async function judgeLaunch(config: Config, flags: PlanFlags): Promise<Jud
     const refused = { chosen: ids, local, refresh, repair };
     return { kind: 'refused', code: 4, message: leftOutRefusal(config, leftOut, refused) };
   }
+  const loss = flags.repair || isOver(completion) ? null : lossOf(config, ids);
+  if (loss !== null) return { kind: 'refused', code: 4, message: loss };
   const repair = repairOf(config, completion, { ids, local, asked: flags.repair ?? false });
   if (!repair.ok) return { kind: 'refused', code: 4, message: repair.message };
   notes.push(...unknown, ...completionNotes(completion, flags), ...repair.notes);
-  return { kind: 'start', ids, notes, round: roundOf(completion, flags), awaits: repair.awaits };
+  const distrusts = flags.repair || (completion.kind === 'changed' && completion.isSetBack);
+  const round = roundOf(completion, flags);
+  return { kind: 'start', ids, notes, round, awaits: repair.awaits, distrusts };
 }
 
 /** The agents of a complete crawl are started only to tell it to agents that were away. */
@@ -132,15 +138,20 @@ function overOrTold(
   return { kind: 'start', ids, notes: [...notes, awayText(away)], ...told };
 }
 
+function isOver({ kind }: CheckedCompletion): boolean {
+  return kind === 'complete' || kind === 'unsound';
+}
+
 function completionNotes(completion: CheckedCompletion, flags: PlanFlags): string[] {
-  const isOver = completion.kind === 'complete' || completion.kind === 'unsound';
   return [
     ...(completion.kind === 'other' ? ['the config has changed: the crawl continues'] : []),
     ...(completion.kind === 'damaged'
       ? [`${completion.why}: the crawl continues; the file is rewritten at the end`]
       : []),
     ...(completion.kind === 'changed' ? ['the crawl continues:', ...completion.why] : []),
-    ...(flags.refresh && !isOver && !['refreshing', 'other', 'damaged'].includes(completion.kind)
+    ...(flags.refresh &&
+    !isOver(completion) &&
+    !['refreshing', 'other', 'damaged'].includes(completion.kind)
       ? ['the crawl is not complete and continues; --refresh needs a complete crawl']
       : []),
   ];
@@ -165,7 +176,7 @@ export function judgeFresh(config: Config, start: Start, flags: PlanFlags): Fres
 export function prepareLaunch(
   config: Config,
   start: Start,
-  { repair, fresh }: { readonly repair?: boolean | undefined; readonly fresh: FreshStart | null },
+  fresh: FreshStart | null,
   tell: (line: string) => void,
 ): Refused | null {
   const { dataDir } = config.agent;
@@ -175,7 +186,8 @@ export function prepareLaunch(
     for (const line of fresh?.lines ?? []) tell(line);
     fresh?.run();
     // At its next start each agent checks its whole state file, whatever its size.
-    if (repair) for (const directory of directoriesOf(config, start)) markRepair(directory);
+    if (start.distrusts)
+      for (const directory of directoriesOf(config, start)) markRepair(directory);
     if (start.round !== null) writeRefreshing(config, start.round, wallMs());
     else if (!start.completedBy && readCompletion(config).kind !== 'none') removeCompletion(config);
   } catch (error) {

@@ -5,6 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
+import { ENDPOINT_FILE } from '../../../config/values/agent-endpoint.ts';
 import { claimsOf } from '../../composition/config-parts.ts';
 import { WHOLE_BYTES_MAX } from '../../storage/file/database.ts';
 import { examine, sizeOf } from '../../storage/file/examination.ts';
@@ -34,7 +35,13 @@ export type CheckedCompletion =
       readonly copies: number;
     }
   /** The state files do not match the recorded end of the crawl. */
-  | { readonly kind: 'changed'; readonly note: CompletionNote; readonly why: readonly string[] };
+  | {
+      readonly kind: 'changed';
+      readonly note: CompletionNote;
+      readonly why: readonly string[];
+      /** A state is older than the end, so URLs may be lost that the others count as known. */
+      readonly isSetBack: boolean;
+    };
 
 /**
  * @param here - agents of this machine. An agent of the record without a directory counts as
@@ -60,12 +67,17 @@ export function checkedCompletion(config: Config, here: readonly string[]): Chec
   if (agents.length > 0)
     return { kind: 'unsound', note, agents, copies: copiesAtEnd(config, note) };
   const { leftOut } = compareStates(dataDir, config.name, note.agents);
+  const older = members.flatMap((agent) => setBack(dataDir, agent, note));
+  const isSetBack = older.length > 0;
   const why = [
-    ...members.flatMap((agent) => setBack(dataDir, agent, note)),
+    ...older,
+    ...(isSetBack
+      ? ['URLs found since then may be lost; a start with --refresh after the end finds them']
+      : []),
     ...members.flatMap((agent) => reordered(dataDir, agent, note)),
     ...leftOut.map((one) => `${leftOutText(one)}, which the completion record does not include`),
   ];
-  return why.length > 0 ? { kind: 'changed', note, why } : completion;
+  return why.length > 0 ? { kind: 'changed', note, why, isSetBack } : completion;
 }
 
 /** Uses the number of backups of the completed crawl, since the config may have changed. */
@@ -78,13 +90,30 @@ function copiesAtEnd(config: Config, note: CompletionNote): number {
   }
 }
 
-/** What is wrong with the state file of an agent; null if nothing is, or if the agent runs. */
-function unsoundness(config: Config, agent: string): string | null {
+/** Those of the agents that have run in the data directory and whose state is missing or damaged. */
+export function lostStates(config: Config, ids: readonly string[]): Unsound[] {
+  return ids.flatMap((agent) => {
+    const hasRun = fs.existsSync(path.join(config.agent.dataDir, agent, ENDPOINT_FILE));
+    const why = hasRun ? unsoundness(config, agent, 0) : null;
+    return why === null ? [] : [{ agent, why }];
+  });
+}
+
+/**
+ * What is wrong with the state file of an agent; null if nothing is, or if the agent runs.
+ *
+ * @param wholeBytesMax - smaller files are read whole
+ */
+function unsoundness(
+  config: Config,
+  agent: string,
+  wholeBytesMax = WHOLE_BYTES_MAX,
+): string | null {
   const directory = path.join(config.agent.dataDir, agent);
   const file = path.join(directory, 'state.sqlite');
   if (isLocked(directory)) return null;
   try {
-    const whole = sizeOf(file) <= WHOLE_BYTES_MAX;
+    const whole = sizeOf(file) <= wholeBytesMax;
     const found = examine(file, claimsOf(config, agent), whole);
     if (found.kind === 'absent') return `${file} is missing`;
     return found.kind === 'damaged' ? `${file} ${found.why}` : null;

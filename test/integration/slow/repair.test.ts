@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import Database from 'better-sqlite3';
 import { type RunningWeb, startWeb } from '../../web/server.ts';
 import { call, run, Scratch, start } from '../cli-process.ts';
 
@@ -154,6 +155,22 @@ describe('a complete crawl', () => {
     assert.equal(audit.code, 0, audit.stdout + audit.stderr);
   });
 
+  test('launch requires it too if the crawl was not complete, unless no state is left', async () => {
+    const data = copied();
+    fs.rmSync(path.join(data, 'complete.json'));
+    fs.writeFileSync(fileIn(path.join(data, 'a2')), 'not a state');
+    fs.rmSync(fileIn(path.join(data, 'a3')));
+    const refused = await call(['launch', config, '--data', data]);
+    assert.equal(refused.code, 4, refused.stderr);
+    assert.match(refused.stderr, /^a2: .*\na3: .* is missing\n[\s\S]*launch .* --repair/m);
+    const repaired = await run('launch', config, '--repair', '--data', data);
+    assert.equal(repaired.code, 0, repaired.stderr);
+    fs.rmSync(path.join(data, 'complete.json'));
+    for (const agent of ['a1', 'a2', 'a3']) fs.rmSync(fileIn(path.join(data, agent)));
+    const begun = await run('launch', config, '--data', data);
+    assert.equal(begun.code, 0, begun.stderr);
+  });
+
   test('launch continues the crawl if a state file is older than the completion record', async () => {
     const data = copied();
     const file = path.join(data, 'complete.json');
@@ -167,6 +184,17 @@ describe('a complete crawl', () => {
       stderr,
       new RegExp(`a2: its state has ${pages} pages and 0 queued URLs; at the end`),
     );
+    // The next round reads all pages anew, because they may link to URLs that are lost.
+    assert.match(
+      stderr,
+      /URLs found since then may be lost; a start with --refresh after the end finds them/,
+    );
+    for (const agent of ['a1', 'a2', 'a3']) {
+      const db = new Database(fileIn(path.join(data, agent)), { readonly: true });
+      const rules = db.prepare("SELECT value FROM meta WHERE key = 'link_rules'").pluck().get();
+      db.close();
+      assert.equal(rules, 'several');
+    }
   });
 });
 
