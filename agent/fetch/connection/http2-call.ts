@@ -21,7 +21,7 @@ import {
   RepeatableError,
 } from './call.ts';
 import type { BorrowedSession } from './http2-sessions.ts';
-import { severalFields } from './response-headers.ts';
+import { BODILESS, severalFields } from './response-headers.ts';
 import { joinSmallFrames } from './small-frames.ts';
 
 /** Errors that mean that the server violated the protocol (RFC 9113, section 7). */
@@ -37,6 +37,7 @@ const {
   NGHTTP2_REFUSED_STREAM: REFUSED_STREAM,
   NGHTTP2_ENHANCE_YOUR_CALM: ENHANCE_YOUR_CALM,
   NGHTTP2_HTTP_1_1_REQUIRED: HTTP_1_1_REQUIRED,
+  NGHTTP2_FLAG_END_STREAM: END_STREAM,
 } = http2.constants;
 /** Identifier of the first request on a connection (RFC 9113, section 5.1.1). */
 const FIRST_STREAM = 1;
@@ -108,7 +109,12 @@ export class Http2Call implements Call {
       this.#fail(this.#errorOf(stream, 'connection closed'));
       giveBack();
     });
-    stream.once('response', (headers, _flags, raw?: string[]) => this.#onHead(headers, raw ?? []));
+    stream.once('response', (headers, flags, raw?: string[]) => {
+      this.#onHead(headers, raw ?? []);
+      const isOpen = (flags & END_STREAM) === 0;
+      // Nobody waits for the end of such a response, and its stream would keep the connection busy.
+      if (isOpen && BODILESS.has(headers[':status'] ?? 0)) this.destroy('sound');
+    });
   }
 
   #onHead(headers: IncomingHttpHeaders & IncomingHttpStatusHeader, raw: string[]): void {
