@@ -155,7 +155,9 @@ async function filtersOf(
     {
       filter: 'address',
       passes: !address.blocked,
-      why: address.reason ?? 'the host name shows no forbidden address',
+      why:
+        address.reason ??
+        'the host name shows no forbidden address; those of its look-up are checked at each connection',
     },
     {
       filter: 'length',

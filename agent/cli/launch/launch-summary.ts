@@ -98,7 +98,7 @@ function blockedText(totals: readonly AgentTotals[], config: ResolvedConfig): st
   const by = blockOf(config, host ?? '');
   const why =
     by === null
-      ? 'a block that has ended (the next launch queues them again) or an address or port that is always refused'
+      ? 'a block that has ended (the next launch queues them again) or an address or port that is refused'
       : `a directive (${programName()} block ${shownCrawl(config)} '${by}' --off)`;
   const what = `${count(blocked)} ${blocked === 1 ? 'URL was' : 'URLs were'} skipped as blocked`;
   return `${what}, for example on ${host}: ${privateText}${why}\n\n`;
