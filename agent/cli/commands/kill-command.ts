@@ -2,10 +2,11 @@
 // over. It signals a process only if the process is certainly the agent.
 
 import path from 'node:path';
+import { permissionMissing } from '../../storage/file/storage-failure.ts';
 import { type ExitCode, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
 import { allKnown, type CommonFlags, loadResolved } from '../common/load-config.ts';
 import { printResults } from '../common/output.ts';
-import { permissionMissing, runningAgent } from '../common/running.ts';
+import { runningAgent } from '../common/running.ts';
 import { otherCrawlOf } from '../state-files/other-crawl.ts';
 import { nameable } from './known-agents.ts';
 

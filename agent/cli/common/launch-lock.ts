@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../../config/config.ts';
-import { type Lock, lockFile } from '../../storage/file/database.ts';
+import { giveToOwner, type Lock, lockFile } from '../../storage/file/database.ts';
 import { cannotWrite, type ExitCode } from './exit-code.ts';
 import { makeDirectory } from './make-directory.ts';
 import { holdsOpen, isLocked } from './running.ts';
@@ -29,7 +29,10 @@ export function lockLaunch({ agent: { dataDir } }: Config): LaunchLock {
     if (!lock.ok) {
       return { ok: false, code: lock.code === 'full' ? 3 : 4, message: lock.message };
     }
+    // A process that was killed may have left it to another user.
+    fs.rmSync(pidFile, { force: true });
     fs.writeFileSync(pidFile, `${process.pid}\n`);
+    giveToOwner(pidFile);
     let isHeld = true;
     const unlock = () => {
       if (!isHeld) return;

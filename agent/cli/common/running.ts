@@ -6,6 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { lockDirectory, lockFile } from '../../storage/file/database.ts';
+import { permissionMissing } from '../../storage/file/storage-failure.ts';
 import { messageOf, Refusal, systemCode } from './exit-code.ts';
 
 export type Running =
@@ -69,17 +70,6 @@ export function barredPath(directory: string): string | null {
     }
   }
   return null;
-}
-
-/** @param file - a file, a directory or `/proc/PID` that belongs to the user who runs the agent */
-export function permissionMissing(file: string): string {
-  let whose = 'another user';
-  try {
-    whose = `user ${fs.statSync(file).uid}`;
-  } catch {
-    // Access to a directory above it is denied, too.
-  }
-  return `permission missing: ${file} belongs to ${whose}; run the command as that user or as root`;
 }
 
 /** @throws Refusal if only another user may read the directory */

@@ -19,7 +19,7 @@ import type { Directive } from '../../core/protocol/messages.ts';
 import { wallMs } from '../../runtime/clock.ts';
 import { openState } from '../../storage/file/database.ts';
 import { openForReading } from '../../storage/file/reading.ts';
-import { storageFailureOf } from '../../storage/file/storage-failure.ts';
+import { permissionMissing, storageFailureOf } from '../../storage/file/storage-failure.ts';
 import { CRAWL_NAME } from '../../storage/reads/coverage-queries.ts';
 import { DirectiveTable } from '../../storage/tables/directive-table.ts';
 import { cannotWrite, type ExitCode, messageOf } from '../common/exit-code.ts';
@@ -27,7 +27,7 @@ import { lockLaunch } from '../common/launch-lock.ts';
 import { shownCrawl } from '../common/load-config.ts';
 import { delayText, programName } from '../common/output.ts';
 import { foundAgents } from '../common/query-files.ts';
-import { barredPath, permissionMissing } from '../common/running.ts';
+import { barredPath } from '../common/running.ts';
 import { setCompletionAside } from './completion-file.ts';
 
 /** Number of directives that are printed; the view `orders` has all. */

@@ -4,7 +4,9 @@
 // contents, else refused.
 
 import {
+  constants,
   existsSync,
+  lchownSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -12,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Connection } from '../encoding/connection.ts';
 import { leaveNetworks } from '../rows/network-urls.ts';
@@ -21,7 +23,7 @@ import { MIGRATIONS, ROWS_MOVE_AT } from '../schema/migrations.ts';
 import { moveRows } from '../schema/move-rows.ts';
 import { type Claims, examine, sizeOf, versionOf } from './examination.ts';
 import { type Quarantined, quarantine, STATE_SUFFIXES } from './quarantine.ts';
-import { isDamage, storageFailureOf } from './storage-failure.ts';
+import { barredAmong, isDamage, permissionMissing, storageFailureOf } from './storage-failure.ts';
 
 export type OpenFailureCode =
   | 'unwritable'
@@ -51,6 +53,8 @@ export type Opened =
 
 /** Files in `DATA/ID` that each start writes again; they can be deleted while no agent runs. */
 const SMALL_FILES = ['agent.lock', 'agent.pid', 'agent.endpoint'];
+/** What an agent writes when it opens its state. */
+const STATE_FILES = [...SMALL_FILES, ...STATE_SUFFIXES.map((suffix) => `state.sqlite${suffix}`)];
 /** Longest wait for the lock: programs that only test it hold it briefly. */
 const LOCK_WAIT_MS = 200;
 /** Size to which SQLite truncates a long write-ahead log when it resets the log. */
@@ -204,10 +208,20 @@ function oddFile(directory: string): string | null {
   return null;
 }
 
-function failureOf(error: unknown, directory: string): OpenFailure {
+/** @param files - in the directory, which the failed action uses */
+function failureOf(
+  error: unknown,
+  directory: string,
+  files: readonly string[] = STATE_FILES,
+): OpenFailure {
   const failure = storageFailureOf(error, directory);
   if (failure?.code === 'full') return { ok: false, code: 'full', message: failure.message };
   if (failure?.code === 'busy') return { ok: false, code: 'locked', message: failure.message };
+  const paths = files.map((name) => join(directory, name));
+  const barred = barredAmong(paths, constants.R_OK | constants.W_OK);
+  if (barred !== undefined) {
+    return { ok: false, code: 'unwritable', message: permissionMissing(barred) };
+  }
   const why = error instanceof Error ? error.message : String(error);
   const message = `cannot write in ${directory}: ${why}; name another directory with --data`;
   return { ok: false, code: 'unwritable', message };
@@ -245,10 +259,13 @@ export function lockFile(
   waitMs = LOCK_WAIT_MS,
 ): Lock {
   let lock: Connection | undefined;
+  const file = join(directory, name);
+  const isNew = !existsSync(file);
   try {
-    lock = new Database(join(directory, name), { timeout: waitMs });
+    lock = new Database(file, { timeout: waitMs });
     lock.pragma('journal_mode = DELETE');
     lock.exec('BEGIN EXCLUSIVE');
+    if (isNew) giveToOwner(file);
     const taken = lock;
     heldLocks.add(taken);
     const unlock = () => {
@@ -264,10 +281,24 @@ export function lockFile(
     }
     if (isDamage(code)) {
       // The file is always empty, so deleting it loses nothing.
-      const message = `${join(directory, name)} is damaged; delete it and start again`;
+      const message = `${file} is damaged; delete it and start again`;
       return { ok: false, code: 'corrupt', message };
     }
-    return failureOf(error, directory);
+    return failureOf(error, directory, [name]);
+  }
+}
+
+/**
+ * A new file of root gets the owner of its directory, who could not use it otherwise. Never follows a
+ * symbolic link: that owner may have made it.
+ */
+export function giveToOwner(file: string): void {
+  if (process.geteuid?.() !== 0) return;
+  try {
+    const { uid, gid } = statSync(dirname(file));
+    lchownSync(file, uid, gid);
+  } catch {
+    // Not on every file system. A later command names the file and its owner.
   }
 }
 

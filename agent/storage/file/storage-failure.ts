@@ -2,7 +2,7 @@
 // is not writable, or another program holds the lock. The message names the place and the remedy.
 // The codes are stable and determine the agent's exit code (docs/COMMANDS.md).
 
-import { statfsSync, statSync } from 'node:fs';
+import { accessSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export type StorageFailureCode = 'full' | 'damaged' | 'unwritable' | 'busy';
@@ -46,6 +46,37 @@ function kindOf(code: string, directory: string): StorageFailureCode | null {
   }
   if (/^SQLITE_(READONLY|PERM)|^(EROFS|EACCES|EPERM|EIO)$/.test(code)) return 'unwritable';
   return null;
+}
+
+/** @param file - a file, a directory or `/proc/PID` that belongs to the user who runs the agent */
+export function permissionMissing(file: string): string {
+  let whose = 'another user';
+  try {
+    const { uid } = statSync(file);
+    if (uid === process.geteuid?.()) {
+      return `permission missing: ${file} belongs to this user; run chmod u+rwX ${file}`;
+    }
+    whose = `user ${uid}`;
+  } catch {
+    // Access to a directory above it is denied, too.
+  }
+  return `permission missing: ${file} belongs to ${whose}; run the command as that user or as root`;
+}
+
+/**
+ * The first of the files that exists and that this user may not read, or not write.
+ *
+ * @param mode - such as `R_OK | W_OK`
+ */
+export function barredAmong(files: readonly string[], mode: number): string | undefined {
+  return files.find((file) => {
+    try {
+      accessSync(file, mode);
+      return false;
+    } catch (error) {
+      return error instanceof Error && 'code' in error && /^(EACCES|EPERM)$/.test(`${error.code}`);
+    }
+  });
 }
 
 /** Whether the code of SQLite means that the file is damaged. */
