@@ -442,7 +442,6 @@ export const untried: readonly (readonly [says: string, needs: string])[] = [
   ['problems.ts: lower agent.threads, or give its machine more', 'an overloaded machine'],
   ['has a write-ahead log of …: end the program that reads', 'a log of 256 MiB'],
   ['one long transaction: end that program', 'a log of 256 MiB'],
-  ['which is full: name a directory with room in TMPDIR', 'a full disk for temporary files'],
   ['belongs to this user; run chmod u+rwX …', 'a user other than root'],
   ['repair.ts:   stop all agents, and move … away', 'agents that know only contacts and no copies'],
   ['too many commands at once; try again', 'more concurrent commands than a machine can start'],

@@ -10,7 +10,8 @@ const [state = '', extract = '', ...views] = process.argv.slice(2);
 try {
   const opened = openForReading(state);
   if (opened.ok) writeExtract(opened.db, views, extract);
-  else end(opened.isFull ? 3 : 4, `${state} ${opened.why}`);
+  else if (opened.scratch) end(3, messageOf(opened.scratch));
+  else end(4, `${state} ${opened.why}`);
 } catch (error) {
   // Only the extract and copies of the state are written.
   const isFull = codeOfError(error) === 3 || systemCode(error) === 'SQLITE_IOERR_WRITE';

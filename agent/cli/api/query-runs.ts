@@ -208,8 +208,12 @@ function madeDirectory(limits: Limits): string {
   }
 }
 
-function unwritable({ what }: Limits, error: unknown): HttpProblem {
+function unwritable(limits: Limits, error: unknown): HttpProblem {
   const [detail = '', remedy = ''] = scratchFailure(error).split('; ');
+  return noRoom(limits, detail, remedy);
+}
+
+function noRoom({ what }: Limits, detail: string, remedy: string): HttpProblem {
   const where = `${remedy} on the machine of the agent`;
   return new HttpProblem(503, `${what}-unwritable`, detail, where);
 }
@@ -273,8 +277,7 @@ function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): 
     return new HttpProblem(413, `${what}-too-large`, detail, 'add a LIMIT to the query');
   }
   // A rejected statement is repeated in its message.
-  const isFull =
-    /^the query failed: (disk I\/O error|database or disk is full|out of memory)/m.test(said);
+  const isFull = /^the query failed: (disk I\/O error|out of memory)/m.test(said);
   if ((endedBy !== null && endedBy !== 'SIGKILL') || isFull) {
     const detail = `the ${what} needs too much memory or disk: ${endedBy ?? messagesIn(said).join('; ')}`;
     return new HttpProblem(413, `${what}-too-costly`, detail, NARROWER[what]);
@@ -289,9 +292,10 @@ function problemOf({ code, endedBy, isTooLarge, said }: Ended, limits: Limits): 
     return new HttpProblem(409, 'state-unreadable', why, 'its dashboard names the remedy');
   }
   const messages = messagesIn(why);
-  if (code !== 2) return faultOf(messages);
   // Those before it name states that are missing.
   const { cause, remedy } = causeAndRemedy(messages.slice(-1));
+  if (code === 3) return noRoom(limits, cause, remedy);
+  if (code !== 2) return faultOf(messages);
   return new HttpProblem(400, `${what}-failed`, cause, remedy || 'docs/VIEWS.md has the views');
 }
 

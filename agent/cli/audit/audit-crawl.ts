@@ -7,7 +7,7 @@ import type { Config } from '../../../config/config.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import type { QuickCheck } from '../../storage/file/examination.ts';
 import { AUDIT_RECORDS } from '../../storage/reads/audit-queries.ts';
-import { messageOf } from '../common/exit-code.ts';
+import { messageOf, scratchEnd } from '../common/exit-code.ts';
 import { launchCommand, nameOrLaunch, startCommand } from '../common/load-config.ts';
 import { foundAgents, isDamage, isUnusedState, type StateFile } from '../common/query-files.ts';
 import { noCopies, whereElse } from '../state-files/crawl-files.ts';
@@ -41,7 +41,7 @@ export function auditCrawl(config: Config): CrawlAudit {
     isOpen = found.ok;
     return found;
   } catch (error) {
-    if (!(error instanceof DamagedFile)) throw error;
+    if (!(error instanceof DamagedFile)) throw scratchEnd(error) ?? error;
     const remedy = unreadable(config, ownersOf(files, config), [error.agent]);
     return { ok: false, lines: [error.message, ...remedy] };
   } finally {

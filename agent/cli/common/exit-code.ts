@@ -1,6 +1,8 @@
 // The exit codes of commands, and the mapping from errors to them. The end of an agent is decided in
 // `core/lifecycle/shutdown.ts`, that of a launch in `launch/agent-exits.ts`.
 
+import { scratchFailure } from '../../storage/file/scratch-directory.ts';
+
 /** docs/COMMANDS.md has the meaning of each code. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 11;
 
@@ -25,6 +27,26 @@ export function codeOfError(error: unknown): 1 | 3 {
     current = current.cause;
   }
   return 1;
+}
+
+/**
+ * The end of the command if the directory for temporary files cannot be used.
+ *
+ * @param what - what could not be done, as a clause; absent: the error says it
+ */
+export function scratchRefusal(error: unknown, what = scratchFailure(error)): Refusal {
+  return new Refusal(codeOfError(error) === 3 ? 3 : 4, what);
+}
+
+/**
+ * Errors of SQLite in a command that only reads: it writes only to the directory for temporary files.
+ *
+ * @returns the end of the command; null if the error is another one
+ */
+export function scratchEnd(error: unknown): Refusal | null {
+  if (error instanceof Refusal) return error;
+  const isScratch = codeOfError(error) === 3 || systemCode(error) === 'SQLITE_IOERR_GETTEMPPATH';
+  return isScratch ? scratchRefusal(error) : null;
 }
 
 /** Exit code and message, with a remedy, for a failed write. */

@@ -12,8 +12,9 @@ import {
   type QuickCheck,
   quickCheck,
 } from '../../storage/file/examination.ts';
-import { openForReading } from '../../storage/file/reading.ts';
+import { openForReading, type Readable } from '../../storage/file/reading.ts';
 import { HELD_HOSTS } from '../../storage/reads/held-hosts.ts';
+import { scratchRefusal } from './exit-code.ts';
 import { refuseIfBarred } from './running.ts';
 
 /** The state of one agent at the time when the file was opened. */
@@ -52,7 +53,8 @@ const OPENED_MAX = 10;
  * Opens `DATA/ID/state.sqlite` of every agent that has one.
  *
  * @param expected - agents whose files should be there: a missing one is a problem
- * @param more - `except`: agents whose files are not read; `onOpened`: called after each file, for tests
+ * @param more - `except`: agents whose files are not read; `onOpened`: called after each file, for tests;
+ *   `needsAll`: throws a Refusal if the directory for temporary files cannot take a copy of a file
  */
 export function openStateFiles(
   dataDir: string,
@@ -65,6 +67,7 @@ export function openStateFiles(
 interface OpenOptions {
   readonly except?: readonly string[];
   readonly onOpened?: (agent: string) => void;
+  readonly needsAll?: boolean;
 }
 
 /**
@@ -136,7 +139,7 @@ export function hasGivenHosts(file: StateFile, then: Held | undefined): boolean 
 function openAll(
   dataDir: string,
   expected: readonly string[],
-  { except = [], onOpened }: OpenOptions,
+  { except = [], onOpened, needsAll = false }: OpenOptions,
 ): StateFiles {
   const files: StateFile[] = [];
   const problems: string[] = [];
@@ -149,7 +152,12 @@ function openAll(
       problems.push(`${agent}: no state in ${join(dataDir, agent)}`);
       continue;
     }
-    const opened = openStateFile(agent, path);
+    const read = openForReading(path);
+    if (needsAll && !read.ok && read.scratch) {
+      for (const file of files) file.close();
+      throw scratchRefusal(read.scratch, `${path} ${read.why}`);
+    }
+    const opened = fileOf(agent, path, read);
     if (typeof opened !== 'string') files.push(opened);
     else {
       problems.push(opened);
@@ -177,7 +185,10 @@ export function foundAgents(dataDir: string): string[] {
 
 /** @returns the file, or what is wrong with it */
 export function openStateFile(agent: string, path: string): StateFile | string {
-  const read = openForReading(path);
+  return fileOf(agent, path, openForReading(path));
+}
+
+function fileOf(agent: string, path: string, read: Readable): StateFile | string {
   return read.ok ? readerOf(agent, path, read) : `${agent}: ${path} ${read.why}`;
 }
 

@@ -11,7 +11,7 @@ import {
   HAS_LINKS,
   HAS_LINKS_OF,
 } from '../../storage/reads/export-queries.ts';
-import { type ExitCode, messageOf } from '../common/exit-code.ts';
+import { type ExitCode, messageOf, scratchEnd } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { isDamage, type StateFile } from '../common/query-files.ts';
@@ -51,6 +51,8 @@ export async function exportCrawl(
     const onPartial = (edges: number) => say(someLinks(edges));
     for (const text of linesOf(format, db, files, onPartial)) await outlet.write(text);
   } catch (error) {
+    const end = scratchEnd(error);
+    if (end !== null) throw end;
     if (!isDamage(error)) throw error;
     views.onProblem(messageOf(error));
   } finally {

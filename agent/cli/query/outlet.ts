@@ -8,6 +8,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { caller } from '../common/caller.ts';
+import { scratchRefusal } from '../common/exit-code.ts';
 import { print } from '../common/output.ts';
 
 /** Characters of one piece of output: large enough for few calls, small enough for memory. */
@@ -46,7 +47,7 @@ export class Outlet {
     return this.#file !== null;
   }
 
-  /** Accepts text while the state files are open. Throws errors of the temporary file. */
+  /** Accepts text while the state files are open. Throws a Refusal if the temporary file fails. */
   async write(text: string): Promise<void> {
     this.#gathered += text;
     if (this.#gathered.length >= CHUNK_CHARS) await this.#pass();
@@ -69,8 +70,12 @@ export class Outlet {
       await this.#waitForStdout();
       return;
     }
-    this.#file ??= openUnlinked(this.#options.directory);
-    writeWhole(this.#file, Buffer.from(text));
+    try {
+      this.#file ??= openUnlinked(this.#options.directory);
+      writeWhole(this.#file, Buffer.from(text));
+    } catch (error) {
+      throw scratchRefusal(error);
+    }
   }
 
   async #waitForStdout(): Promise<void> {

@@ -5,7 +5,7 @@
 
 import type Database from 'better-sqlite3';
 import { caller } from '../common/caller.ts';
-import { type ExitCode, messageOf } from '../common/exit-code.ts';
+import { type ExitCode, messageOf, scratchEnd } from '../common/exit-code.ts';
 import type { CommonFlags } from '../common/load-config.ts';
 import { say } from '../common/output.ts';
 import { isDamage } from '../common/query-files.ts';
@@ -60,6 +60,8 @@ async function answer(
   try {
     for (const text of formatRows(format, names, rows, width)) await outlet.write(text);
   } catch (error) {
+    const end = scratchEnd(error);
+    if (end !== null) throw end;
     const isDamaged = isDamage(error);
     const why = isDamaged ? messageOf(error) : queryError(messageOf(error), sql);
     say(`the query failed: ${why}`);

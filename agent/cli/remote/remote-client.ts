@@ -9,8 +9,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { setTimeout } from 'node:timers/promises';
 import { isRecord } from '../../messaging/checks/shape.ts';
 import { wallMs } from '../../runtime/clock.ts';
-import { scratchFailure } from '../../storage/file/scratch-directory.ts';
-import { codeOfError, messageOf, Refusal, systemCode } from '../common/exit-code.ts';
+import { messageOf, type Refusal, scratchRefusal, systemCode } from '../common/exit-code.ts';
 import { printable } from '../common/output.ts';
 import { API } from '../http/api-prefix.ts';
 import { signed } from '../http/request-signature.ts';
@@ -136,11 +135,6 @@ export class RemoteClient {
     const request = { method: 'GET', host, target: pathname + search, at };
     return { authorization: signed(this.#keys, request) };
   }
-}
-
-/** The end of the command if the directory for temporary files cannot be used. */
-export function scratchRefusal(error: unknown): Refusal {
-  return new Refusal(codeOfError(error) === 3 ? 3 : 4, scratchFailure(error));
 }
 
 /** The server has closed a connection of an earlier request. */

@@ -9,10 +9,11 @@ import type { AgentStatus } from '../../monitor/agent-status.ts';
 import { monotonicMs } from '../../runtime/clock.ts';
 import { openExtract } from '../../storage/file/extract.ts';
 import { removeScratch, scratchDirectory } from '../../storage/file/scratch-directory.ts';
+import { scratchRefusal } from '../common/exit-code.ts';
 import { asked, type ResolvedConfig, withEndpoints } from '../common/load-config.ts';
 import { type Held, hasGivenHosts, readerOf, type StateFile } from '../common/query-files.ts';
 import { agentsElsewhere, type Elsewhere, type RemoteAgent } from './remote-agents.ts';
-import { RemoteClient, RemoteError, scratchRefusal } from './remote-client.ts';
+import { RemoteClient, RemoteError } from './remote-client.ts';
 import { remoteKeys } from './remote-keys.ts';
 import { askStatusAndStale } from './stale-states.ts';
 

@@ -38,7 +38,7 @@ export function openFilesOf(
   expected: readonly string[],
   except: readonly string[] = [],
 ): StateFiles {
-  const found = openStateFiles(config.agent.dataDir, expected, { except });
+  const found = openStateFiles(config.agent.dataDir, expected, { except, needsAll: true });
   const members = membersOf(config).map(({ id }) => id);
   const own: StateFile[] = [];
   const others: (readonly [StateFile, string])[] = [];

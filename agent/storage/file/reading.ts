@@ -4,14 +4,13 @@
 // a file is copied to the directory for temporary files; the copy is unlinked once it is open.
 
 import { accessSync, constants, copyFileSync, existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { Connection } from '../encoding/connection.ts';
 import { MIGRATIONS } from '../schema/migrations.ts';
 import { bringUpToDate } from './database.ts';
 import { sizeOf, versionOf } from './examination.ts';
-import { removeScratch, scratchDirectory } from './scratch-directory.ts';
+import { removeScratch, scratchDirectory, scratchFailure } from './scratch-directory.ts';
 
 export type Readable =
   | { readonly ok: true; readonly db: Connection; readonly isCopy: boolean }
@@ -19,9 +18,11 @@ export type Readable =
       readonly ok: false;
       /** A clause that follows the name of the file. */
       readonly why: string;
-      /** There is no room for a copy; the file itself may be sound. */
-      readonly isFull?: boolean;
+      /** The error of the directory for temporary files; the file itself may be sound. */
+      readonly scratch?: unknown;
     };
+
+type Unread = Extract<Readable, { ok: false }>;
 
 const EMPTY = 'is damaged (it is empty)';
 
@@ -32,13 +33,21 @@ export function openForReading(path: string): Readable {
     return readInPlace(path);
   } catch (error) {
     const why = whyUnreadable(error);
-    // The -shm file exists while an agent writes, so the file must not be copied.
-    if (!isDenied(codeOf(error)) || existsSync(`${path}-shm`)) return { ok: false, why };
-    return readCopy((copy) => {
-      copyFileSync(path, copy, constants.COPYFILE_FICLONE);
-      if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${copy}-wal`);
-    });
+    return isCopied(path, error) ? readCopy(copying(path)) : { ok: false, why };
   }
+}
+
+/** Whether the file can be read, but only a copy of it. */
+function isCopied(path: string, error: unknown): boolean {
+  // The -shm file exists while an agent writes, so the file must not be copied.
+  return isDenied(codeOf(error)) && !existsSync(`${path}-shm`) && isPermitted(path);
+}
+
+function copying(path: string): (copy: string) => void {
+  return (copy) => {
+    copyFileSync(path, copy, constants.COPYFILE_FICLONE);
+    if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${copy}-wal`);
+  };
 }
 
 /** Why the file cannot be opened, found without a copy; null: it can be opened, or copied. */
@@ -49,8 +58,7 @@ export function whyNotReadable(path: string): string | null {
     db = new Database(path, { readonly: true, fileMustExist: true });
     return whyNewer(begin(db));
   } catch (error) {
-    const isCopied = isDenied(codeOf(error)) && !existsSync(`${path}-shm`) && isPermitted(path);
-    return isCopied ? null : whyUnreadable(error);
+    return isCopied(path, error) ? null : whyUnreadable(error);
   } finally {
     db?.close();
   }
@@ -99,22 +107,33 @@ function begin(db: Connection): number {
 }
 
 function readCopy(copyTo: (path: string) => void): Readable {
-  const directory = scratchDirectory();
-  let db: Connection | undefined;
+  return withCopy(copyTo, (path) => {
+    const db = new Database(path);
+    try {
+      bringUpToDate(db);
+      begin(db);
+      return { ok: true, db, isCopy: true };
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  });
+}
+
+/** @param use - called with the path of the copy, which is removed afterwards */
+function withCopy<T>(copyTo: (path: string) => void, use: (path: string) => T): T | Unread {
+  let directory: string | undefined;
   try {
+    directory = scratchDirectory();
     const path = join(directory, 'state.sqlite');
     copyTo(path);
-    db = new Database(path);
-    bringUpToDate(db);
-    begin(db);
-    return { ok: true, db, isCopy: true };
+    return use(path);
   } catch (error) {
-    db?.close();
-    if (!isFull(error)) return { ok: false, why: whyUnreadable(error) };
-    const why = `cannot be copied to ${tmpdir()}, which is full: name a directory with room in TMPDIR`;
-    return { ok: false, why, isFull: true };
+    const isScratch = directory === undefined || isFull(error);
+    if (!isScratch) return { ok: false, why: whyUnreadable(error) };
+    return { ok: false, why: `cannot be copied: ${scratchFailure(error)}`, scratch: error };
   } finally {
-    removeScratch(directory);
+    if (directory !== undefined) removeScratch(directory);
   }
 }
 

@@ -19,6 +19,7 @@ import { QueryRuns } from '../../../../agent/cli/api/query-runs.ts';
 import { routeOf } from '../../../../agent/cli/api/routes.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
 import { openState } from '../../../../agent/storage/file/database.ts';
+import { SmallDisk } from '../../../chaos/storage-disks.ts';
 
 const copiesIn = (directory: string) =>
   readdirSync(directory).filter((name) => name.startsWith('ubiring-copy-'));
@@ -104,6 +105,24 @@ function withState(t: TestContext) {
     runs: new QueryRuns({ file, dataDir: directory, isDataGiven: false }, []),
   };
 }
+
+test('a query for which there is no room is a problem of the directory, not of the query', async (t) => {
+  const { directory, runs } = withState(t);
+  const files = join(directory, 'files');
+  const disk = SmallDisk.mount(t, files, 64);
+  if (typeof disk === 'string') return t.skip(disk);
+  withTemporaryFilesIn(t, files);
+  const sorted = `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 300000)
+    SELECT x, hex(randomblob(20)) AS h FROM c ORDER BY h`;
+  await assert.rejects(runs.query(sorted, new AbortController().signal), (error) => {
+    assert.ok(error instanceof HttpProblem, String(error));
+    const { status, code, detail, remedy } = error.document;
+    assert.deepEqual([status, code], [503, 'query-unwritable'], detail);
+    assert.match(detail ?? '', /^cannot write in .*database or disk is full$/);
+    assert.equal(remedy, 'name a directory with room in TMPDIR on the machine of the agent');
+    return true;
+  });
+});
 
 test('a query counts as running until its answer is read, or its client has gone', async (t) => {
   const { runs } = withState(t);

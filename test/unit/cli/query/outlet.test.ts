@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'node:test';
+import { Refusal } from '../../../../agent/cli/common/exit-code.ts';
 import { Outlet } from '../../../../agent/cli/query/outlet.ts';
 
 const piece = `${'é'.repeat(70_000)}\n`;
@@ -43,4 +44,13 @@ test('for a terminal, reads everything before it prints the first piece', async 
   assert.deepEqual(printed, []);
   await outlet.end();
   assert.equal(printed.join(''), pieces.join(''));
+});
+
+test('a directory for temporary files that cannot be used is the end, with the remedy', async () => {
+  const outlet = new Outlet({ print: async () => {}, waitMsMax: 0, directory: '/nonexistent' });
+  await assert.rejects(outlet.write(pieces[0]!), (error) => {
+    assert.ok(error instanceof Refusal && error.code === 4, String(error));
+    assert.match(error.message, /^cannot write in .*; name a directory with room in TMPDIR$/);
+    return true;
+  });
 });

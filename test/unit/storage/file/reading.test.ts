@@ -116,6 +116,11 @@ test('reading: reads a file of an older schema, and leaves it unchanged', (t) =>
   const temporary = ownTemporary(t);
   fs.chmodSync(temporary, 0);
   assert.equal(whyNotReadable(path), null, 'without a copy');
+  fs.rmdirSync(temporary);
+  const read = openForReading(path);
+  fs.mkdirSync(temporary);
+  assert.ok(!read.ok && read.scratch);
+  assert.match(read.why, /^cannot be copied: cannot write in .*; name a .* with room in TMPDIR$/);
 });
 
 test('reading: reports a damaged file, and one of a newer schema or of another program', (t) => {
