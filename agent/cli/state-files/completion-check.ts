@@ -8,8 +8,11 @@ import { type Config, membersOf } from '../../../config/config.ts';
 import { ENDPOINT_FILE } from '../../../config/values/agent-endpoint.ts';
 import { claimsOf } from '../../composition/config-parts.ts';
 import { WHOLE_BYTES_MAX } from '../../storage/file/database.ts';
-import { examine, sizeOf } from '../../storage/file/examination.ts';
-import { messageOf } from '../common/exit-code.ts';
+import { sizeOf } from '../../storage/file/examination.ts';
+import { STATE_SUFFIXES } from '../../storage/file/quarantine.ts';
+import { examineReadable } from '../../storage/file/reading.ts';
+import { barredAmong, permissionMissing } from '../../storage/file/storage-failure.ts';
+import { messageOf, Refusal, scratchRefusal } from '../common/exit-code.ts';
 import { openStateFiles } from '../common/query-files.ts';
 import { isLocked } from '../common/running.ts';
 import { type Completion, type CompletionNote, readCompletion } from './completion-file.ts';
@@ -17,6 +20,8 @@ import { compareStates } from './left-out.ts';
 import { leftOutText } from './left-out-text.ts';
 import { copiesOf, ownersOf } from './query-owners.ts';
 import { ordersOf, stateTotals } from './state-totals.ts';
+
+const { R_OK, X_OK } = fs.constants;
 
 /** An agent whose state is missing or damaged; `why` is a sentence that does not name the agent. */
 export interface Unsound {
@@ -103,6 +108,7 @@ export function lostStates(config: Config, ids: readonly string[]): Unsound[] {
  * What is wrong with the state file of an agent; null if nothing is, or if the agent runs.
  *
  * @param wholeBytesMax - smaller files are read whole
+ * @throws Refusal if this user may not read it, or cannot copy it
  */
 function unsoundness(
   config: Config,
@@ -112,14 +118,26 @@ function unsoundness(
   const directory = path.join(config.agent.dataDir, agent);
   const file = path.join(directory, 'state.sqlite');
   if (isLocked(directory)) return null;
+  const barred = barredAmong([directory], R_OK | X_OK) ?? barredAmong(filesOf(file), R_OK);
+  // Nothing is lost, so a repair would be the wrong remedy.
+  if (barred !== undefined) throw new Refusal(4, permissionMissing(barred));
   try {
     const whole = sizeOf(file) <= wholeBytesMax;
-    const found = examine(file, claimsOf(config, agent), whole);
+    const found = examineReadable(file, claimsOf(config, agent), whole);
+    if ('ok' in found) {
+      if (found.scratch) throw scratchRefusal(found.scratch, `${file} ${found.why}`);
+      return `${file} ${found.why}`;
+    }
     if (found.kind === 'absent') return `${file} is missing`;
     return found.kind === 'damaged' ? `${file} ${found.why}` : null;
   } catch (error) {
+    if (error instanceof Refusal) throw error;
     return `${file} cannot be read (${messageOf(error)})`;
   }
+}
+
+function filesOf(file: string): string[] {
+  return STATE_SUFFIXES.map((suffix) => file + suffix);
 }
 
 /** Reports a state that holds fewer pages or more queued URLs than at the end of the crawl. */

@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 import type { Connection } from '../encoding/connection.ts';
 import { MIGRATIONS } from '../schema/migrations.ts';
 import { bringUpToDate } from './database.ts';
-import { sizeOf, versionOf } from './examination.ts';
+import { type Claims, type Examined, examine, sizeOf, versionOf } from './examination.ts';
 import { removeScratch, scratchDirectory, scratchFailure } from './scratch-directory.ts';
 
 export type Readable =
@@ -34,6 +34,16 @@ export function openForReading(path: string): Readable {
   } catch (error) {
     const why = whyUnreadable(error);
     return isCopied(path, error) ? readCopy(copying(path)) : { ok: false, why };
+  }
+}
+
+/** As `examine`, also of a file that this user may read but not write. */
+export function examineReadable(path: string, claims: Claims, whole: boolean): Examined | Unread {
+  try {
+    return examine(path, claims, whole);
+  } catch (error) {
+    if (!isCopied(path, error)) throw error;
+    return withCopy(copying(path), (copy) => examine(copy, claims, whole));
   }
 }
 

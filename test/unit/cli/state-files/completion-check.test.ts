@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { checkedCompletion } from '../../../../agent/cli/state-files/completion-check.ts';
@@ -16,6 +19,7 @@ import { DirectiveTable } from '../../../../agent/storage/tables/directive-table
 import type { Config } from '../../../../config/config.ts';
 import { good, newDirectory, plain } from '../../config/written-config.ts';
 
+const isRoot = process.getuid?.() === 0;
 const agents = ['a1', 'a2'];
 const blocked: Directive = { kind: 'block', host: 'h.test', value: 1, n: 1, by: 'a1' };
 
@@ -61,6 +65,74 @@ function completed(): Config {
 }
 
 const judged = (config: Config) => checkedCompletion(config, agents);
+
+/** As another user, who may read the data directory and write nothing. */
+function asReader<T>({ agent: { dataDir } }: Config, act: () => T): T {
+  for (const name of fs.readdirSync(dataDir, { recursive: true, encoding: 'utf8' })) {
+    const file = path.join(dataDir, name);
+    // As in a copy that was made while no agent ran.
+    if (/-(wal|shm)$/.test(name)) fs.rmSync(file);
+    else fs.chmodSync(file, fs.statSync(file).isDirectory() ? 0o555 : 0o444);
+  }
+  for (let up = dataDir; up.startsWith(`${os.tmpdir()}/`); up = path.dirname(up)) {
+    fs.chmodSync(up, 0o755);
+  }
+  if (isRoot) process.seteuid!(65_534);
+  try {
+    return act();
+  } finally {
+    if (isRoot) process.seteuid!(0);
+    for (const agent of agents) fs.chmodSync(path.join(dataDir, agent), 0o755);
+  }
+}
+
+test('a data directory that may only be read is judged as one that may be written', () => {
+  const config = completed();
+  assert.equal(asReader(config, () => judged(config)).kind, 'complete');
+  const file = path.join(config.agent.dataDir, 'a2', 'state.sqlite');
+  fs.chmodSync(file, 0o644);
+  const bytes = fs.readFileSync(file);
+  fs.writeFileSync(file, bytes.subarray(0, bytes.length / 2));
+  const found = asReader(config, () => judged(config));
+  assert.ok(found.kind === 'unsound');
+  assert.deepEqual(
+    found.agents.map(({ agent }) => agent),
+    ['a2'],
+  );
+});
+
+/** Judges in a process of that other user. */
+function judgedByNobody(config: Config, env: NodeJS.ProcessEnv = {}) {
+  const nobody = path.resolve(import.meta.dirname, '../../../integration/as-nobody.ts');
+  const args = JSON.stringify([config, agents]);
+  const command = [nobody, 'state-files/completion-check.ts', 'checkedCompletion', args];
+  const options = { encoding: 'utf8', env: { ...process.env, ...env } } as const;
+  return spawnSync(process.execPath, command, options);
+}
+
+const skip = isRoot ? false : 'only root can run code as another user';
+
+test('if a state cannot be copied, that is said, and it does not count as lost', { skip }, () => {
+  const config = completed();
+  asReader(config, () => {});
+  const { status, stderr } = judgedByNobody(config, { TMPDIR: '/nonexistent' });
+  assert.equal(status, 4, stderr);
+  assert.match(stderr, /state\.sqlite cannot be copied: cannot write in \/nonexistent: /);
+  assert.match(stderr, /; name a directory with room in TMPDIR\n$/);
+});
+
+test('a state that only another user may read is named with its owner', { skip }, () => {
+  const config = completed();
+  asReader(config, () => {});
+  const directory = path.join(config.agent.dataDir, 'a2');
+  for (const barred of [path.join(directory, 'state.sqlite'), directory]) {
+    fs.chmodSync(barred, 0);
+    const { status, stderr } = judgedByNobody(config);
+    assert.equal(status, 4, stderr);
+    const remedy = 'belongs to user 0; run the command as that user or as root';
+    assert.equal(stderr, `permission missing: ${barred} ${remedy}\n`);
+  }
+});
 
 for (const [what, directive] of [
   ['an unblock', { ...blocked, value: null, n: 2 }],
