@@ -352,6 +352,7 @@ export const fileSituations: readonly Situation[] = [
     says: [
       "restore 'name: …' in the config, or",
       "examination.ts: restore '…: …' in the config, or",
+      'examination.ts: use launch --fresh, or',
       "agent/storage/file/examination.ts: … belongs to … '…', not '…'; …name another directory",
     ],
     async play(stage) {

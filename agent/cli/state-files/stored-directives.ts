@@ -20,7 +20,7 @@ import { wallMs } from '../../runtime/clock.ts';
 import { openState } from '../../storage/file/database.ts';
 import { openForReading } from '../../storage/file/reading.ts';
 import { permissionMissing, storageFailureOf } from '../../storage/file/storage-failure.ts';
-import { CRAWL_NAME } from '../../storage/reads/coverage-queries.ts';
+import { AGENT_NAME, CRAWL_NAME } from '../../storage/reads/coverage-queries.ts';
 import { DirectiveTable } from '../../storage/tables/directive-table.ts';
 import { cannotWrite, type ExitCode, messageOf } from '../common/exit-code.ts';
 import { lockLaunch } from '../common/launch-lock.ts';
@@ -63,21 +63,30 @@ function storedDirectives(config: Config): StoredDirectives {
   for (const agent of new Set([...foundAgents(dataDir), ...members])) {
     const directory = path.join(dataDir, agent);
     const barred = barredPath(directory);
-    const read = barred === null ? directivesIn(config, directory) : permissionMissing(barred);
+    const read =
+      barred === null ? directivesIn(config, agent, directory) : permissionMissing(barred);
     if (typeof read === 'string') problems.push(`${agent}: ${read}`);
     else if (read !== null) states.set(agent, read);
   }
   return { states, problems };
 }
 
-/** Null if there is no state of this crawl; an error message if the file cannot be read. */
-function directivesIn({ name }: Config, directory: string): readonly Directive[] | string | null {
+/**
+ * Null if there is no state of this crawl and agent, as in a copy of another agent's directory; an
+ * error message if the file cannot be read.
+ */
+function directivesIn(
+  { name }: Config,
+  agent: string,
+  directory: string,
+): readonly Directive[] | string | null {
   const file = path.join(directory, 'state.sqlite');
   if (!fs.existsSync(file)) return null;
   const read = openForReading(file);
   if (!read.ok) return `${file} ${read.why}`;
   try {
-    if (read.db.prepare<[], string>(CRAWL_NAME).pluck().get() !== name) return null;
+    const found = (sql: string) => read.db.prepare<[], string>(sql).pluck().get();
+    if (found(CRAWL_NAME) !== name || (found(AGENT_NAME) ?? agent) !== agent) return null;
     return new DirectiveTable(read.db).directives();
   } catch (error) {
     return `${file} cannot be read: ${messageOf(error)}`;

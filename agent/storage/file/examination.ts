@@ -126,9 +126,11 @@ function foreignIn(db: Connection, path: string, claims: Claims): Examined | nul
     if (key !== 'agent' && isUnused(db)) continue;
     const name = { crawl: 'name', agent: null, network: 'dedup.network' }[key];
     const restore = name === null ? '' : `restore '${name}: ${theirs}' in the config, or `;
+    // The directory of another agent was moved or copied here, and --fresh would empty the original.
+    const fresh = key === 'agent' ? '' : 'use launch --fresh, or ';
     const message =
       `${path} belongs to ${key} '${theirs}', not '${ours}'; ${restore}name another ` +
-      'directory with --data; to discard this state, use launch --fresh, or move it away';
+      `directory with --data; to discard this state, ${fresh}move it away`;
     return { kind: 'foreign', code: 'other_crawl', message };
   }
   return otherUrlsIn(db, path, claims);

@@ -36,3 +36,5 @@ export const REOPENING_ORDERS = `
 
 /** One row: the name of the crawl. */
 export const CRAWL_NAME = "SELECT value FROM meta WHERE key = 'crawl'";
+/** At most one row: the agent that wrote the file. */
+export const AGENT_NAME = "SELECT value FROM meta WHERE key = 'agent'";

@@ -71,6 +71,7 @@ describe('bad environment', { concurrency: 3 }, () => {
     fs.renameSync(path.join(scratch.dataDir, 'a1'), path.join(scratch.dataDir, 'a2'));
     const agent = await run('agent', config, '--id', 'a2');
     assert.equal(agent.code, 4, agent.stderr);
-    assert.match(agent.stderr, /belongs to agent 'a1', not 'a2'/);
+    assert.match(agent.stderr, /belongs to agent 'a1', not 'a2'; .*to discard this state, move/);
+    assert.doesNotMatch(agent.stderr, /--fresh/);
   });
 });

@@ -74,6 +74,15 @@ test('takes a directive back in all states, and with a block also the completion
   assert.deepEqual(fs.readdirSync(config.agent.dataDir).sort(), ['a1', 'a2', 'launch.lock']);
 });
 
+test("a copy of an agent's directory beside it is not among the states", () => {
+  const config = crawlWith(all);
+  const { dataDir } = config.agent;
+  fs.cpSync(path.join(dataDir, 'a1'), path.join(dataDir, 'A1-old'), { recursive: true });
+  const { agents, failure } = takeBack(config, words(all));
+  assert.deepEqual([agents, failure], [['a1', 'a2'], null]);
+  assert.deepEqual(directivesInForce(config), []);
+});
+
 test('on a full disk, changes nothing, not even the completion record', (t) => {
   const config = crawlWith(all);
   const before = ordersOf(config);
