@@ -26,7 +26,14 @@ let config: ResolvedConfig;
 let stale: readonly string[] = [];
 
 const copies = new KeptCopies();
-const open: OpenState = (agent, path) => (stale.includes(agent) ? null : copies.open(agent, path));
+/** The state of another crawl counts as if it were not here, too. */
+const open: OpenState = (agent, path) => {
+  const file = stale.includes(agent) ? null : copies.open(agent, path);
+  if (file === null || typeof file === 'string') return file;
+  if (file.otherCrawl(config.name) === undefined) return file;
+  file.close();
+  return null;
+};
 
 const CALLS = {
   hosts: (query: HostsQuery, living: readonly string[]) => {

@@ -40,18 +40,30 @@ export function openFilesOf(
 ): StateFiles {
   const found = openStateFiles(config.agent.dataDir, expected, { except, needsAll: true });
   const members = membersOf(config).map(({ id }) => id);
-  const own: StateFile[] = [];
-  const others: (readonly [StateFile, string])[] = [];
-  for (const file of found.files) {
-    const other = file.otherCrawl(config.name);
-    if (other === undefined) own.push(file);
-    else others.push([file, other]);
-  }
+  const { own, others } = ownFiles(found.files, config.name);
   const refused = others.find(([{ agent }]) => own.length === 0 || members.includes(agent));
   const unused = refused ? found.files : others.map(([file]) => file);
   for (const file of unused) file.close();
   if (refused) throw new Refusal(4, otherText(config, refused[0].path, refused[1]));
   return { ...found, files: own };
+}
+
+/** Separates the files of the crawl from those of others, with the names of these. */
+export function ownFiles(
+  files: readonly StateFile[],
+  crawl: string,
+): {
+  readonly own: readonly StateFile[];
+  readonly others: readonly (readonly [StateFile, string])[];
+} {
+  const own: StateFile[] = [];
+  const others: (readonly [StateFile, string])[] = [];
+  for (const file of files) {
+    const other = file.otherCrawl(crawl);
+    if (other === undefined) own.push(file);
+    else others.push([file, other]);
+  }
+  return { own, others };
 }
 
 /**

@@ -4,6 +4,7 @@
 import type { Config } from '../../../config/config.ts';
 import { isUnusedState, openStateFiles } from '../common/query-files.ts';
 import { HOST_ERRORS } from './host-errors.ts';
+import { ownFiles } from './other-crawl.ts';
 import type { EventHistory } from './query-members.ts';
 import { ownersOf } from './query-owners.ts';
 import { ClusterViews } from './query-views.ts';
@@ -39,8 +40,12 @@ export interface CrawlTotals {
   readonly queuedAgain: number;
 }
 
-export function crawlTotals(dataDir: string, config: Pick<Config, 'cluster'>): CrawlTotals {
-  const { files } = openStateFiles(dataDir, []);
+export function crawlTotals(
+  dataDir: string,
+  config: Pick<Config, 'cluster' | 'name'>,
+): CrawlTotals {
+  const { own: files, others } = ownFiles(openStateFiles(dataDir, []).files, config.name);
+  for (const [file] of others) file.close();
   const owners = ownersOf(files, config);
   const views = new ClusterViews(files, () => {}, owners.owner);
   const db = views.open();

@@ -8,9 +8,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import Database from 'better-sqlite3';
 import { ListProcess } from '../../../../agent/cli/api/list-process.ts';
 import type { ResolvedConfig } from '../../../../agent/cli/common/load-config.ts';
 import { HttpProblem } from '../../../../agent/cli/http/http-problem.ts';
+import { crawlOf } from '../views/state-files.ts';
 
 const config = (dataDir: string) => ({ agent: { dataDir } }) as unknown as ResolvedConfig;
 const clientOf = (address: string, signal = new AbortController().signal) => ({ address, signal });
@@ -34,6 +36,26 @@ test('a call returns what the function does, or throws its problem', async () =>
     [400, 'cursor-invalid'],
   );
   lists.close();
+});
+
+test('another crawl in the data directory is not among the lists', async (t) => {
+  const { config, fileOf } = crawlOf(t, ['a1', 'b1'], (store, id) => {
+    store.enqueue(`${id}.test`, { url: `http://${id}.test/`, depth: 0 }, null);
+    store.event(1, 'join', { agent: id });
+  });
+  const db = new Database(fileOf('b1'));
+  db.prepare("UPDATE meta SET value = 'other' WHERE key = 'crawl'").run();
+  db.close();
+  const lists = new ListProcess({ ...config, name: 'c' });
+  t.after(() => lists.close());
+  const { rows, problems } = await lists.call(clientOf('a'), 'hosts', LIST, []);
+  assert.deepEqual([rows.map(({ host }) => host), problems], [['a1.test'], []]);
+  const history = await lists.call(clientOf('a'), 'history');
+  assert.deepEqual(
+    [history.agents.map(({ id }) => id), history.changes.map(({ id }) => id)],
+    [['a1'], ['a1']],
+  );
+  assert.equal(await lists.call(clientOf('a'), 'events', 'b1', null), null);
 });
 
 /** A process that runs this script. */

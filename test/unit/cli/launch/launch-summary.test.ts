@@ -43,6 +43,7 @@ for (const [hosts, said] of [
     store.close();
     opened.unlock();
     const config = {
+      name: 'c',
       agent: { dataDir },
       cluster: { overlay: 'ring', replicas: 1, backups: 1, agents: [{ id: 'a1', capacity: 1 }] },
     } as unknown as ResolvedConfig;

@@ -12,6 +12,7 @@ import { SqliteStore } from '../../../../agent/storage/sqlite-store.ts';
 
 /** The default number of backups. Each test sets the owner of its hosts. */
 const config = {
+  name: 'c',
   cluster: { agents: 2, overlay: 'ring', replicas: 50, backups: 1 },
 } as unknown as Parameters<typeof crawlTotals>[1];
 
@@ -19,8 +20,8 @@ let dataDir: string;
 let closing: (() => void)[];
 
 /** A running agent: its file stays open, and its rows stay in the write-ahead log. */
-function running(agent: string) {
-  const opened = openState({ directory: path.join(dataDir, agent), crawl: 'c', agent });
+function running(agent: string, crawl = 'c') {
+  const opened = openState({ directory: path.join(dataDir, agent), crawl, agent });
   assert.ok(opened.ok);
   const options = { durability: 'process', hostDelayMs: 100, isShared: true } as const;
   const store = new SqliteStore(opened.db, options);
@@ -280,6 +281,16 @@ describe('query over files', () => {
     member.store.commit(false);
     const { agents, missing } = crawlTotals(dataDir, config);
     assert.deepEqual([agents.map(({ agent }) => agent), missing], [['a1'], ['a2']]);
+  });
+
+  test('the totals do not count another crawl in the data directory', () => {
+    running('a1').fetchAt('h.test', '/', 5);
+    running('b1', 'other').fetchAt('other.test', '/', 5);
+    const { agents } = crawlTotals(dataDir, config);
+    assert.deepEqual(
+      agents.map(({ agent, pages }) => [agent, pages]),
+      [['a1', 1]],
+    );
   });
 
   test('finds a host that is handed over while the files are opened', () => {
