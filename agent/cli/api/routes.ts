@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { Elsewhere, SkipReason } from '../../core/protocol/core-store.ts';
 import { DIRECTIVES_SHOWN_MAX } from '../../core/protocol/directives.ts';
-import { CAPACITY_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
+import { CAPACITY_MAX, ID_CHARS_MAX, THREADS_MAX } from '../../messaging/checks/limits.ts';
 import { PAGE_SORTS } from '../../storage/reads/url-lists.ts';
 import { causeAndRemedy } from '../common/output.ts';
 import { heldIn } from '../common/query-files.ts';
@@ -29,7 +29,7 @@ const limit = z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(PAGE_LI
 const after = z.string().max(16_384).optional().meta({
   description: '`next` of the previous answer of the same list, in the same order.',
 });
-const agentId = z.string().min(1).max(64).meta({
+const agentId = z.string().min(1).max(ID_CHARS_MAX).meta({
   description: 'An agent; 400 `agent-unknown` if there is none.',
 });
 const host = z.string().min(1).max(300).meta({
@@ -144,7 +144,7 @@ const VIEWS = Object.keys(viewColumns);
 const views = z
   .string()
   .max(200)
-  .transform((text) => text.split(',').filter((name) => name !== ''))
+  .transform((text) => [...new Set(text.split(',').filter((name) => name !== ''))])
   .pipe(z.array(z.enum(VIEWS)))
   .meta({ description: 'Names of views, separated by commas.' });
 
@@ -431,7 +431,7 @@ function matched(
       if (text !== given[i]) return null;
     } else {
       const value = decoded(given[i]!);
-      if (value === null || value === '' || value.length > 64) return null;
+      if (value === null || value === '' || value.length > ID_CHARS_MAX) return null;
       values[name] = value;
     }
   }

@@ -227,7 +227,7 @@ function textOf(
   { at, kind, detail: json }: AgentEvents['events'][number],
   position: Position,
 ): string | null {
-  const id = [...position].map(([name, place]) => `${name}.${textOfPlace(place)}`).join(',');
+  const id = [...position].map(textOfPart).join(',');
   try {
     const detail = detailOf(json);
     const text = eventText(agent, { kind: kind as EventKind, detail });
@@ -247,23 +247,36 @@ function detailOf(json: string): EventDetail {
   }
 }
 
-function textOfPlace({ number, mark }: Place): string {
-  return mark === '' ? `${number}` : `${number}@${mark}`;
+/** In ASCII: a client returns it in a header, which has no other letters. */
+function textOfPart([agent, { number, mark }]: readonly [string, Place]): string {
+  return `${encodeURIComponent(agent)}.${mark === '' ? number : `${number}@${mark}`}`;
 }
 
-const PLACE = /^([^,]{1,64})\.(\d{1,15})(?:@(\w{1,4}))?$/;
+/** An identifier of an agent has up to 255 bytes, each of which may be written as `%xx`. */
+const PLACE = /^((?:%[\dA-F]{2}|[^,%]){1,255})\.(\d{1,15})(?:@(\w{1,4}))?$/i;
+
+/** Identifiers of an earlier version have no marks. */
+function partOf(text: string): readonly [string, Place] | null {
+  const found = PLACE.exec(text);
+  if (!found) return null;
+  const place = { number: Number(found[2]), mark: found[3] ?? '' };
+  try {
+    return [decodeURIComponent(found[1]!), place];
+  } catch {
+    // The bytes are not UTF-8.
+    return null;
+  }
+}
 
 /**
- * Identifiers of an earlier version have no marks.
- *
  * @throws HttpProblem if a part is not valid: the client would get all events again
  */
 function positionOf(id: string | null): Position {
   const parts = id ? id.split(',') : [];
   return new Map(
     parts.map((part) => {
-      const found = PLACE.exec(part);
-      if (found) return [found[1]!, { number: Number(found[2]), mark: found[3] ?? '' }] as const;
+      const found = partOf(part);
+      if (found) return found;
       const detail = `${JSON.stringify(part.slice(0, 100))} is not a part of the identifier of an event`;
       const remedy = 'send the id of the last event unchanged, or none';
       throw new HttpProblem(400, 'event-id-invalid', detail, remedy);

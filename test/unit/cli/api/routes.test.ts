@@ -12,6 +12,20 @@ it('a path with a part that varies is found, and the part is decoded', () => {
   assert.deepEqual(found.path, { id: 'a 1' });
 });
 
+it('the longest identifier of an agent that a config permits is found', () => {
+  const id = '𠀀'.repeat(63);
+  const found = routeOf('GET', `/api/v1/agents/${encodeURIComponent(id)}/moves`);
+  assert.ok(found && 'route' in found);
+  assert.equal(found.path.id, id);
+});
+
+it('a view that is named twice is read once', () => {
+  const found = routeOf('GET', '/api/v1/agents/a1/state');
+  assert.ok(found && 'route' in found);
+  const query = found.route.query?.parse({ views: 'pages,hosts,pages,' });
+  assert.deepEqual(query, { views: ['pages', 'hosts'] });
+});
+
 it('an unknown path is not found, and a wrong method names the right ones', () => {
   for (const path of [
     '/api/v1',
@@ -22,7 +36,7 @@ it('an unknown path is not found, and a wrong method names the right ones', () =
   ]) {
     assert.equal(routeOf('GET', path), null, path);
   }
-  assert.equal(routeOf('POST', `/api/v1/agents/${'x'.repeat(65)}/leave`), null);
+  assert.equal(routeOf('POST', `/api/v1/agents/${'x'.repeat(129)}/leave`), null);
   assert.deepEqual(routeOf('POST', '/api/v1/hosts'), ['GET']);
   assert.deepEqual(routeOf('GET', '/api/v1/stop'), ['POST']);
 });

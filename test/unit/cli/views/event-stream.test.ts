@@ -18,6 +18,7 @@ function stageOf(
   events: Event[],
   marks = [''],
   now: () => EventSource['now'] = () => undefined,
+  agent = 'a1',
 ) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let reads = 0;
@@ -28,7 +29,7 @@ function stageOf(
     const found = events.filter(({ number }) => number > from).slice(0, EVENTS_MAX);
     return { last, mark: marks.at(-1)!, events: found };
   };
-  const stream = new EventStream(async () => [{ agent: 'a1', now: now(), read }]);
+  const stream = new EventStream(async () => [{ agent, now: now(), read }]);
   return {
     /** @returns the events that the client has been sent, in order */
     add(lastId: string, ids: string[] = []): () => number[] {
@@ -70,6 +71,21 @@ test('event stream: a client that begins at the first event delays no other', as
     early(),
     events.map(({ number }) => number),
   );
+});
+
+test('event stream: an identifier of an event is ASCII, also if those of agents are not', async (t) => {
+  const agent = '𠀀'.repeat(32);
+  const events = history(3);
+  const { add, poll } = stageOf(t, events, ['m1'], undefined, agent);
+  const ids: string[] = [];
+  add(`${agent}.0@m1`, ids);
+  await poll();
+  assert.equal(ids.length, 3);
+  for (const id of ids) assert.match(id, /^[!-~]+$/);
+  const again = add(ids[1]!);
+  await poll();
+  assert.deepEqual(again(), [3]);
+  assert.throws(() => add('%FF.1'), /is not a part of the identifier/);
 });
 
 test('event stream: clients far behind take turns, and each poll reads little', async (t) => {
