@@ -13,9 +13,10 @@ enableCompileCache();
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // EPIPE: the reader, such as `head`, has read enough, which is not an error.
-  if (error.code !== 'EPIPE') say(`cannot write to stdout: ${messageOf(error)}`);
+  const isGone = error.code === 'EPIPE';
+  if (!isGone) say(`cannot write to stdout: ${messageOf(error)}`);
   // A launch has set its exit code before it prints its summary.
-  process.exit(process.exitCode ?? (error.code === 'EPIPE' ? 0 : codeOfError(error)));
+  process.exit(process.exitCode ?? (isGone ? (thisProcess.heard.code ?? 0) : codeOfError(error)));
 });
 process.stderr.on('error', () => {});
 

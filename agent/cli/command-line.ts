@@ -20,7 +20,7 @@ export function commandLine(who: Caller): Promise<ExitCode> {
     const code = await run(args);
     const isJson = code !== 0 && args.includes('--json');
     const failure = isJson ? failureJson(code, args[2]) : null;
-    if (failure !== null) await print(failure);
+    if (failure !== null) await print(failure, code);
     return code;
   });
 }
@@ -401,9 +401,13 @@ function directoryFlag(text: string): string {
   throw new InvalidArgumentError('The path of a directory is expected.');
 }
 
+/** Characters of identifiers, as the config permits them. */
+const AGENTS = /^[\p{L}\p{M}\p{N}._-]+(\s*,\s*[\p{L}\p{M}\p{N}._-]+)*$/u;
+
 /** Checks the form of `--agents` before the config is read. */
 function agentsFlag(text: string): string {
-  if (/^(\d{1,6}|[\w.-]+(,[\w.-]+)*)$/.test(text) && !/^0+$/.test(text)) return text;
+  const given = text.trim();
+  if (AGENTS.test(given) && !/^0+$/.test(given)) return given;
   throw new InvalidArgumentError('Give a number of 1 or more, or identifiers such as a1,a2.');
 }
 

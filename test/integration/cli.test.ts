@@ -241,6 +241,55 @@ describe('command line', { concurrency: 4 }, () => {
     }
   });
 
+  test('a command that fails has its exit code if its reader closes the pipe', async () => {
+    const wrong = scratch.write('wrong.json', '{}');
+    const broken = scratch.write('broken.json', {
+      name: 'broken',
+      seeds: ['http://h.test/'],
+      agent: { dataDir: 'broken' },
+      http: { userAgent: 'e (e@h.test)' },
+    });
+    const directory = path.join(scratch.directory, 'broken', 'a1');
+    const state = openState({ directory, crawl: 'broken', agent: 'a1' });
+    assert.ok(state.ok);
+    const store = new SqliteStore(state.db, { durability: 'process', hostDelayMs: 1 });
+    store.begin();
+    store.enqueue('h.test', { url: 'http://h.test/', depth: 0 }, null);
+    store.commit(true);
+    state.db.exec('UPDATE host_rows SET queued = queued + 1');
+    store.close();
+    state.unlock();
+    for (const [expected, ...args] of [
+      [1, 'audit', broken],
+      [1, 'kill', config, 'a2'],
+      [4, 'config', 'check', wrong, '--json'],
+    ] as const) {
+      const { child, ended } = start([...args]);
+      child.stdout?.destroy();
+      const { code, stdout, stderr } = await ended;
+      assert.deepEqual([code, stdout], [expected, ''], `${args.join(' ')}: ${stderr}`);
+    }
+  });
+
+  test('launch takes every identifier that a config permits, also with blanks', async () => {
+    const ids = ['münchen', '東京', 'नमस्ते'];
+    const cluster = { agents: ids.map((id, k) => ({ id, listen: `tcp://127.0.0.1:${k + 1}` })) };
+    const file = scratch.write('letters.json', {
+      name: 'letters',
+      seeds: ['http://h.test/'],
+      http: { userAgent: 'e (e@h.test)' },
+      cluster,
+    });
+    for (const id of ids) {
+      const { code, stderr } = await call(['launch', file, '--agents', ` ${id}, x`]);
+      assert.deepEqual([code, /no agent x in the config/.test(stderr)], [2, true], stderr);
+    }
+    for (const wrong of ['', '0', ' ', 'a1,', 'a1 a2', 'a/1']) {
+      const { code, stderr } = await call(['launch', file, '--agents', wrong]);
+      assert.deepEqual([code, /Give a number of 1 or more/.test(stderr)], [2, true], stderr);
+    }
+  });
+
   test('owner prints a JSON line for each host, equal for all spellings of a host', async () => {
     const { code, stdout } = await run('owner', config, 'Example.org', 'https://example.org:1/x');
     assert.equal(code, 0);

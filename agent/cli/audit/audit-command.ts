@@ -30,9 +30,9 @@ export async function audit(
   const audited = auditCrawl(loaded.config);
   if (!audited.ok) return refuse(audited.lines);
   close([audited]);
-  if (flags.json) await print(`${JSON.stringify(audited.audit)}\n`);
-  else await print(auditText(audited.audit));
-  return audited.audit.ok ? 0 : 1;
+  const code = audited.audit.ok ? 0 : 1;
+  await print(flags.json ? `${JSON.stringify(audited.audit)}\n` : auditText(audited.audit), code);
+  return code;
 }
 
 async function auditNetworks(paths: readonly string[], flags: AuditFlags): Promise<ExitCode> {
@@ -58,9 +58,9 @@ async function auditNetworks(paths: readonly string[], flags: AuditFlags): Promi
       networks.push({ network, ...audited });
     }
     const together = addNetworks(networks, configs);
-    if (flags.json) await print(`${JSON.stringify(together)}\n`);
-    else await print(networksText(together));
-    return together.ok ? 0 : 1;
+    const code = together.ok ? 0 : 1;
+    await print(flags.json ? `${JSON.stringify(together)}\n` : networksText(together), code);
+    return code;
   } catch (error) {
     if (error instanceof DamagedFile) return refuse([error.message]);
     throw error;

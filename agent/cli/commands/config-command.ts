@@ -21,13 +21,14 @@ export async function configCheck(file: string, flags: Flags): Promise<ExitCode>
   const problems = [...(loaded.ok ? [] : loaded.problems), ...tokenProblems(file, loaded)];
   const ok = loaded.ok && problems.length === 0;
   const warnings = ok ? warningsOf(loaded) : [];
-  if (flags.json) await print(`${JSON.stringify({ ok, problems, warnings })}\n`);
+  const code = ok ? 0 : 4;
+  if (flags.json) await print(`${JSON.stringify({ ok, problems, warnings })}\n`, code);
   else if (!ok) say(formatProblems(problems));
   else {
     for (const warning of warnings) warn(warning);
     await print(`${shownPath(loaded.config)} is valid\n`);
   }
-  return ok ? 0 : 4;
+  return code;
 }
 
 /** The tokens are in another file or in the environment, so their problems have no line here. */

@@ -192,12 +192,15 @@ async function give(
   // An agent that has left needs no receipt: it gets the directives if it joins again.
   const silent = Object.keys(all).filter((id) => all[id] === 'unreachable');
   for (const id of await askLeft(loaded.config, silent)) delete all[id];
-  await printResults(Object.entries(all), flags.json);
-  sayReceipt(loaded.config, all);
   const missing = Object.keys(all).filter((id) => all[id] !== 'applied');
+  const isBlocked = isHostVerb(verb) && summary.stillBlockedBy !== undefined;
+  const code = missing.length === 0 && !isBlocked ? 0 : 1;
+  await printResults(Object.entries(all), flags.json, code);
+  sayReceipt(loaded.config, all);
   if (missing.length > 0) say(`${missing.join(', ')}: will obey after contact with another agent`);
-  const isEffective = isHostVerb(verb) ? sayOfHosts(args, summary) : sayOfAgent(args, all);
-  return missing.length === 0 && isEffective ? 0 : 1;
+  if (isHostVerb(verb)) sayOfHosts(args, summary);
+  else sayOfAgent(args, all);
+  return code;
 }
 
 type NoAgent = Extract<ClusterAnswer, { readonly ok: false }>;
@@ -326,9 +329,11 @@ async function giveStored(
   }
   const ids = holders ?? config.cluster.agents.map(({ id }) => id);
   const isApplied = (id: string) => agents.includes(id);
+  const isEffective = ids.every(isApplied) && stillBlockedBy === undefined;
+  const code = failure?.code ?? (isEffective ? 0 : 1);
   await printResults(
     ids.map((id) => [id, isApplied(id) ? 'applied' : 'unreachable'] as const),
-    flags.json,
+    ...[flags.json, code],
   );
   if (failure !== null) say(failure.message);
   if (holders === null) {
@@ -341,23 +346,18 @@ async function giveStored(
   } else say(`only ${holders.join(', ')}, which does not run, had it: its state file was changed`);
   for (const line of directivesInForce(config)) say(line);
   if (stillBlockedBy !== undefined) sayStillBlocked(what.host, stillBlockedBy);
-  if (failure !== null) return failure.code;
-  return ids.every(isApplied) && stillBlockedBy === undefined ? 0 : 1;
+  return code;
 }
 
-/** Prints a message if no host is affected or a block stays in force; false in the latter case. */
+/** Prints a message if no host is affected or a block stays in force. */
 function sayOfHosts(
   [pattern = '', value]: readonly string[],
   { hosts, stillBlockedBy }: DirectiveSummary,
-): boolean {
-  if (stillBlockedBy !== undefined) {
-    sayStillBlocked(pattern, stillBlockedBy);
-    return false;
-  }
-  if (hosts > 0) return true;
+): void {
+  if (stillBlockedBy !== undefined) return sayStillBlocked(pattern, stillBlockedBy);
+  if (hosts > 0) return;
   const later = value === TAKEN_BACK ? '' : '; the directive applies to hosts found later';
   say(`no agent that answered knows a host that matches ${pattern}${later}`);
-  return true;
 }
 
 function isHostVerb(verb: ControlVerb): boolean {
@@ -365,11 +365,10 @@ function isHostVerb(verb: ControlVerb): boolean {
 }
 
 /** Prints a message if no agent that answered has the identifier. */
-function sayOfAgent([id = '*']: readonly string[], all: Readonly<Record<string, string>>): boolean {
-  if (id === '*' || all[id] !== undefined) return true;
+function sayOfAgent([id = '*']: readonly string[], all: Readonly<Record<string, string>>): void {
+  if (id === '*' || all[id] !== undefined) return;
   caller().heard.absentAgent = id;
   say(`no agent that answered is ${id}`);
-  return true;
 }
 
 function sayStillBlocked(pattern: string, by: string): void {

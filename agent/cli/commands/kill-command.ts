@@ -23,8 +23,9 @@ export async function kill(
   if (other !== null) throw new Refusal(4, other);
   const { dataDir } = loaded.config.agent;
   const results = ids.map((id) => [id, killAgent(path.join(dataDir, id))] as const);
-  await printResults(results, flags.json);
-  return results.every(([, result]) => result === 'killed') ? 0 : 1;
+  const code = results.every(([, result]) => result === 'killed') ? 0 : 1;
+  await printResults(results, flags.json, code);
+  return code;
 }
 
 function killAgent(directory: string): string {

@@ -79,9 +79,10 @@ export async function seed(
 
 async function tell(answers: Answers, flags: { readonly json?: boolean }): Promise<ExitCode> {
   const said = Object.entries(answers);
-  if (flags.json) await print(`${JSON.stringify(answers)}\n`);
-  else await print(said.map(([text, answer]) => `${line(text, answer)}\n`).join(''));
-  return said.some(([, answer]) => 'refused' in answer) ? 1 : 0;
+  const code = said.some(([, answer]) => 'refused' in answer) ? 1 : 0;
+  if (flags.json) await print(`${JSON.stringify(answers)}\n`, code);
+  else await print(said.map(([text, answer]) => `${line(text, answer)}\n`).join(''), code);
+  return code;
 }
 
 function line(text: string, answer: Answer): string {

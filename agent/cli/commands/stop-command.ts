@@ -50,8 +50,10 @@ export async function stop(
   for (const id of [...before, ...(await askLeft(loaded.config, silent))]) {
     if (result[id] === 'unreachable') result[id] = 'left';
   }
-  await printResults(Object.entries(result), flags.json);
-  return Object.values(result).every((said) => said === 'applied' || said === 'left') ? 0 : 1;
+  const hasEach = Object.values(result).every((said) => said === 'applied' || said === 'left');
+  const code = hasEach ? 0 : 1;
+  await printResults(Object.entries(result), flags.json, code);
+  return code;
 }
 
 /** Stops agents that the first agent does not know, and so did not stop. */

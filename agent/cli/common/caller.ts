@@ -4,6 +4,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable, Writable } from 'node:stream';
+import type { ExitCode } from './exit-code.ts';
 
 /** An output stream of a command. If it is a terminal, `columns` and `rows` are its size. */
 export type OutputStream = Writable & {
@@ -32,6 +33,8 @@ export interface Caller {
     readonly messages: string[];
     /** Whether anything was printed on stdout. */
     output: boolean;
+    /** The exit code of the command, once it is known before the last output. */
+    code?: ExitCode;
     /** Whether an agent has refused the command. */
     isRefused?: boolean;
     /** The pattern that still blocks the hosts of a block that was undone. */

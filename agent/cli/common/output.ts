@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { caller, type OutputStream } from './caller.ts';
+import type { ExitCode } from './exit-code.ts';
 
 export interface TableColumn {
   readonly title: string;
@@ -93,9 +94,12 @@ type StreamWithHandle = OutputStream & {
 /**
  * Prints data on stdout. Resolves when the system has accepted it, so that a slow reader slows the
  * writer; never resolves if the reader has gone (`main.ts` then ends the process).
+ *
+ * @param code - the exit code of the command, also if the reader has gone; absent: 0 then
  */
-export function print(text: string): Promise<void> {
+export function print(text: string, code?: ExitCode): Promise<void> {
   const { stdout, heard } = caller();
+  if (code !== undefined) heard.code = code;
   if (text !== '') heard.output = true;
   return new Promise((resolve) => {
     stdout.write(text, (error) => {
@@ -104,13 +108,19 @@ export function print(text: string): Promise<void> {
   });
 }
 
-/** Prints the result of each agent: one line each, or a JSON object. */
+/**
+ * Prints the result of each agent: one line each, or a JSON object.
+ *
+ * @param code - see `print`
+ */
 export function printResults(
   results: readonly (readonly [agent: string, result: string])[],
-  json = false,
+  json: boolean | undefined,
+  code: ExitCode,
 ): Promise<void> {
-  if (json) return print(`${JSON.stringify(Object.fromEntries(results))}\n`);
-  return print(results.map(([agent, said]) => `${printable(`${agent}: ${said}`)}\n`).join(''));
+  if (json) return print(`${JSON.stringify(Object.fromEntries(results))}\n`, code);
+  const lines = results.map(([agent, said]) => `${printable(`${agent}: ${said}`)}\n`);
+  return print(lines.join(''), code);
 }
 
 /** The text in a style, if `stream` is a terminal that shows colours. */

@@ -180,16 +180,17 @@ async function completed(
   const unreachable = config.cluster.agents.map(({ id }) => id);
   const lost = completion.kind === 'unsound' && { unsound: completion.agents };
   const cluster: ClusterStatus = { agents: [], unreachable, complete: { at, agents }, ...lost };
-  if (flags.json) await print(`${JSON.stringify(cluster)}\n`);
+  const code = completion.kind === 'complete' ? 0 : 4;
+  if (flags.json) await print(`${JSON.stringify(cluster)}\n`, code);
   else {
     const when = new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
-    await print(`the crawl was completed at ${when} with agents ${agents.join(', ')}\n`);
+    await print(`the crawl was completed at ${when} with agents ${agents.join(', ')}\n`, code);
     if (completion.kind === 'complete') say(nextSteps(config));
   }
-  if (completion.kind === 'complete') return 0;
+  if (completion.kind === 'complete') return code;
   const whys = completion.agents.map(({ agent, why }) => `${agent}: ${why}`);
   say([...whys, ...repairLines(config, completion.copies)].join('\n'));
-  return 4;
+  return code;
 }
 
 /** @param result - an agent's response to `status` */
