@@ -142,8 +142,9 @@ function useLive(tokenNumber) {
 
 /** The mark of the agent in the identifier of an event, `a1.12@mark,a2.7@mark`; undefined: it has none. */
 function markOf(agent, id = '') {
-  const at = `,${id}`.indexOf(`,${agent}.`);
-  const from = at + agent.length + 1;
+  const name = `,${encodeURIComponent(agent)}.`;
+  const at = `,${id}`.indexOf(name);
+  const from = at + name.length - 1;
   return at < 0 ? undefined : /^\d+@(\w+)/.exec(id.slice(from, from + 30))?.[1];
 }
 
