@@ -44,11 +44,16 @@ export interface DialTarget {
   readonly address?: string | null;
 }
 
-/**
- * Limit on the addresses tried for one connection. Node tries the next one after 250 ms, so more
- * could not all be tried within `connectMs`.
- */
+/** Limit on the addresses tried for one connection. More could not all be tried in `connectMs`. */
 const ADDRESSES_TRIED_MAX = 8;
+/**
+ * Milliseconds for an attempt at one of several addresses. Node ends it then, and does not try this
+ * address again, so it must be longer than the longest round trips, and than one retransmission
+ * after a second. The last address has what is left of `connectMs`.
+ */
+const ATTEMPT_MS = 1250;
+/** Milliseconds for all attempts but the last. Half of the default `connectMs`. */
+const ATTEMPTS_MS = 2500;
 
 /** Sockets can report errors after their last use. Without a listener these end the process. */
 const ignoreError = () => {};
@@ -120,6 +125,7 @@ function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): S
     port: target.port,
     noDelay: true,
     autoSelectFamily: addresses.length > 1,
+    autoSelectFamilyAttemptTimeout: attemptMs(addresses.length),
     // Node asks for all addresses or for one, by `options.all`. It gets the checked addresses.
     lookup: (_hostname, options, callback) => {
       if (options.all) {
@@ -129,6 +135,10 @@ function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): S
       }
     },
   });
+}
+
+function attemptMs(addresses: number): number {
+  return Math.min(ATTEMPT_MS, Math.round(ATTEMPTS_MS / Math.max(1, addresses - 1)));
 }
 
 function connectError(error: Error): DialError {

@@ -20,17 +20,23 @@ export interface DnsClient {
 
 export interface ResolverOptions {
   readonly family: AddressFamily;
-  readonly client?: DnsClient;
+  /** Creates a client, which reads the addresses of the DNS servers; c-ares by default. */
+  readonly client?: () => DnsClient;
   /** `getaddrinfo` by default. */
   readonly system?: (name: string) => Promise<readonly ResolvedAddress[]>;
 }
 
 /**
- * Timeout of the first try in ms; c-ares doubles it for the second. Both fit in the default
- * `connectMs` of 5 s.
+ * Timeout of the first try in ms; c-ares doubles it for the second. With one DNS server both fit in
+ * the default `connectMs` of 5 s.
  */
 const TRY_MS = 1500;
 const TRIES = 2;
+/**
+ * How long in ms an answer with addresses waits for those of the other family. RFC 8305 advises 50
+ * ms. Some servers never answer queries for AAAA.
+ */
+const OTHER_FAMILY_MS = 100;
 /** Limit on the addresses of a name. More are an attack. */
 const ADDRESSES_MAX = 64;
 /**
@@ -44,11 +50,15 @@ const SYSTEM_NAME = /^[^.]+$|\.(?:localhost|localdomain|local|internal|home\.arp
 /** The DNS does not know the name, or there is no DNS server: the hosts file may know it. */
 const ASK_SYSTEM: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']);
 
+/** No DNS server answers. */
+const SILENT: ReadonlySet<string> = new Set(['ETIMEOUT', 'ECONNREFUSED']);
+
 /**
  * @returns a resolver whose queries end within some seconds, or {@link SYSTEM_MS} on the system.
  */
 export function createResolver(options: ResolverOptions): Resolve {
-  const client = options.client ?? new dns.Resolver({ timeout: TRY_MS, tries: TRIES });
+  const connect = options.client ?? (() => new dns.Resolver({ timeout: TRY_MS, tries: TRIES }));
+  let current = connect();
   const system = options.system ?? systemLookup;
   const wanted = wantedBy(options.family);
   const bySystem = async (name: string): Promise<DnsAnswer> => {
@@ -57,9 +67,12 @@ export function createResolver(options: ResolverOptions): Resolve {
   };
   return async (name) => {
     if (SYSTEM_NAME.test(name)) return bySystem(name);
+    const client = current;
     try {
       return await byDns(client, name, wanted);
     } catch (error) {
+      // The servers may have changed since the client has read their addresses.
+      if (SILENT.has(codeOf(error)) && client === current) current = connect();
       if (!ASK_SYSTEM.has(codeOf(error))) throw error;
       return await bySystem(name);
     }
@@ -76,7 +89,7 @@ async function byDns(
     ...(wanted.has(4) ? [answersOf(client.resolve4(name, { ttl: true }), 4)] : []),
     ...(wanted.has(6) ? [answersOf(client.resolve6(name, { ttl: true }), 6)] : []),
   ];
-  const settled = await Promise.allSettled(queries);
+  const settled = await settledSoon(queries);
   const lists = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const addresses = alternating(lists.map((list) => list.addresses)).slice(0, ADDRESSES_MAX);
   if (addresses.length > 0) {
@@ -86,6 +99,31 @@ async function byDns(
   // A failure outweighs "no such name": that query might have found an address.
   const failure = errors.find((error) => !ASK_SYSTEM.has(codeOf(error))) ?? errors[0];
   throw failure ?? Object.assign(new Error(`${name} has no address`), { code: 'ENODATA' });
+}
+
+type Answers = Awaited<ReturnType<typeof answersOf>>;
+
+/** As `Promise.allSettled`, but an answer with addresses does not wait long for the others. */
+function settledSoon(queries: readonly Promise<Answers>[]) {
+  return new Promise<PromiseSettledResult<Answers>[]>((resolve) => {
+    const settled: (PromiseSettledResult<Answers> | undefined)[] = queries.map(() => undefined);
+    let timer: NodeJS.Timeout | undefined;
+    const end = () => {
+      clearTimeout(timer);
+      resolve(settled.filter((one) => one !== undefined));
+    };
+    const note = (at: number, one: PromiseSettledResult<Answers>) => {
+      settled[at] = one;
+      if (!settled.includes(undefined)) end();
+      else if (one.status === 'fulfilled') timer ??= setTimeout(end, OTHER_FAMILY_MS);
+    };
+    for (const [at, query] of queries.entries()) {
+      query.then(
+        (value) => note(at, { status: 'fulfilled', value }),
+        (reason: unknown) => note(at, { status: 'rejected', reason }),
+      );
+    }
+  });
 }
 
 async function answersOf(query: Promise<{ address: string; ttl: number }[]>, family: 4 | 6) {

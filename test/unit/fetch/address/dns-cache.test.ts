@@ -115,7 +115,9 @@ describe('resolver', () => {
 
   test('queries both families and alternates their addresses', async () => {
     const dns = client(['192.0.2.1', '192.0.2.2'], ['2001:db8::1']);
-    const { addresses, ttlMs } = await createResolver({ family: 'any', client: dns })('a.test');
+    const { addresses, ttlMs } = await createResolver({ family: 'any', client: () => dns })(
+      'a.test',
+    );
     assert.deepEqual(addresses, [V4, V6, { address: '192.0.2.2', family: 4 }]);
     assert.equal(ttlMs, 60_000);
   });
@@ -123,14 +125,30 @@ describe('resolver', () => {
   test('one family is sufficient if the other fails', async () => {
     for (const code of ['ENODATA', 'ESERVFAIL', 'ETIMEOUT']) {
       const dns = client(failure(code), ['2001:db8::1']);
-      const { addresses } = await createResolver({ family: 'any', client: dns })('a.test');
+      const { addresses } = await createResolver({ family: 'any', client: () => dns })('a.test');
       assert.deepEqual(addresses, [V6]);
+    }
+  });
+
+  test('one family is sufficient if the servers never answer queries for the other', async () => {
+    const silent = { ...client(['192.0.2.1'], []), resolve6: () => new Promise<never>(() => {}) };
+    const { addresses } = await createResolver({ family: 'any', client: () => silent })('a.test');
+    assert.deepEqual(addresses, [V4]);
+  });
+
+  test('reads the addresses of the DNS servers again when none answers', async () => {
+    for (const code of ['ETIMEOUT', 'ECONNREFUSED']) {
+      const clients = [client(failure(code), failure(code)), client(['192.0.2.1'], [])];
+      const resolve = createResolver({ family: 'ipv4', client: () => clients.shift()!, system });
+      await resolve('a.test').catch(() => {});
+      assert.equal(clients.length, 0);
+      assert.deepEqual((await resolve('b.test')).addresses, [V4]);
     }
   });
 
   test('neither queries nor returns a family that is not configured', async () => {
     const dns = client(['192.0.2.1'], new Error('asked'));
-    const resolve = createResolver({ family: 'ipv4', client: dns, system });
+    const resolve = createResolver({ family: 'ipv4', client: () => dns, system });
     assert.deepEqual((await resolve('a.test')).addresses, [V4]);
     assert.deepEqual((await resolve('localhost')).addresses, [V4]);
   });
@@ -138,9 +156,11 @@ describe('resolver', () => {
   test('asks the system for a name that the DNS does not know', async () => {
     for (const code of ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED']) {
       const dns = client(failure(code), failure(code));
-      const { addresses, ttlMs } = await createResolver({ family: 'any', client: dns, system })(
-        'hosts.file.test',
-      );
+      const { addresses, ttlMs } = await createResolver({
+        family: 'any',
+        client: () => dns,
+        system,
+      })('hosts.file.test');
       assert.deepEqual([addresses, ttlMs], [[V4, V6], null]);
     }
   });
@@ -149,7 +169,7 @@ describe('resolver', () => {
     for (const other of ['ESERVFAIL', 'ENOTFOUND']) {
       const resolve = createResolver({
         family: 'any',
-        client: client(failure(other), failure('ESERVFAIL')),
+        client: () => client(failure(other), failure('ESERVFAIL')),
         system: () => assert.fail('the system resolver was queried'),
       });
       await assert.rejects(resolve('a.test'), { code: 'ESERVFAIL' });
@@ -158,7 +178,10 @@ describe('resolver', () => {
 
   test('limits a thousand addresses to a few', async () => {
     const many = Array.from({ length: 1000 }, (_, n) => `192.0.2.${n % 256}`);
-    const resolve = createResolver({ family: 'any', client: client(many, failure('ENODATA')) });
+    const resolve = createResolver({
+      family: 'any',
+      client: () => client(many, failure('ENODATA')),
+    });
     assert.equal((await resolve('a.test')).addresses.length, 64);
   });
 });
