@@ -1,7 +1,8 @@
-// The durable state of one agent: the storage ports of the core and the frontier over the tables of
-// `state.sqlite`. One turn of the loop is one transaction between `begin` and `commit`. A commit with
-// `durable` is on the disk when it returns, as far as `storage.durability` requires. Tests and the
-// simulator use the same class over a database in memory.
+// The durable state of one agent. It implements the storage ports of the core and the frontier over
+// the tables of `state.sqlite`. One turn of the loop is one transaction between `begin` and
+// `commit`. A commit with `durable` has reached the disk when it returns, as far as
+// `storage.durability` requires. Tests and the simulator use the same class over a database in
+// memory.
 
 import type {
   HostCounts,
@@ -99,7 +100,7 @@ export class SqliteStore implements Store, FrontierStore {
     if (this.#db.inTransaction) return true;
     // SQLite does not allow this change within the transaction.
     this.#setFull(durable);
-    return this.#unlessBusy(() => this.#s.begin.run());
+    return this.#unlessBusy(() => this.#db.exec('BEGIN IMMEDIATE'));
   }
 
   /** Ends the turn. With `durable`, all commits are on disk; false: not yet, the file is locked. */
@@ -113,7 +114,7 @@ export class SqliteStore implements Store, FrontierStore {
       if (this.#archived) this.#s.saveMeta.run('archive', JSON.stringify(this.#archived));
       this.#archived = null;
       if (isSynced) this.#sync();
-      else this.#s.commit.run();
+      else this.#db.exec('COMMIT');
     }
     if (!durable || isSynced || this.#durability === 'process') return true;
     this.#setFull(true);
@@ -123,7 +124,7 @@ export class SqliteStore implements Store, FrontierStore {
   /** Commits with `synchronous = FULL`. SQLite syncs the log only if something was written. */
   #sync(): void {
     this.#s.touch.run();
-    if (this.#db.inTransaction) this.#s.commit.run();
+    if (this.#db.inTransaction) this.#db.exec('COMMIT');
   }
 
   #setFull(isFull: boolean): void {
@@ -153,6 +154,7 @@ export class SqliteStore implements Store, FrontierStore {
     }
   }
 
+  /** An open turn has failed half-way and is rolled back. */
   close(): void {
     if (this.#db.inTransaction) this.abandon();
     if (!this.#abandoned) this.commit(true);
@@ -480,8 +482,6 @@ export class SqliteStore implements Store, FrontierStore {
 
 function statements(db: Connection) {
   return {
-    begin: db.prepare<[]>('BEGIN IMMEDIATE'),
-    commit: db.prepare<[]>('COMMIT'),
     meta: db.prepare<[string], number | string>('SELECT value FROM meta WHERE key = ?').pluck(),
     saveMeta: db.prepare<[string, number | string]>(
       'INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)',
