@@ -181,7 +181,7 @@ export const triedElsewhere: readonly TriedElsewhere[] = [
     by: ['test/unit/cli/commands/ring-command.test.ts', 'ring: says that all agents are drained'],
   },
   {
-    says: 'a start with --refresh after the end finds them',
+    says: 'after the end, --refresh finds those that pages link to',
     by: [
       'test/integration/slow/repair.test.ts',
       'launch continues the crawl if a state file is older than the completion record',

@@ -63,13 +63,10 @@ export function repairOf(
 
 /** Why a crawl that is not complete cannot go on without a repair; null if it can. */
 export function lossOf(config: Config, ids: readonly string[]): string | null {
-  const lost = lostStates(config, ids);
-  const agents = membersOf(config).length;
-  const copies = Math.min(config.cluster.backups, agents - 1);
-  // Without any state the crawl begins anew, and finds all URLs again.
-  if (lost.length <= copies || lost.length === agents) return null;
-  const lines = lost.map(({ agent, why }) => `${agent}: ${why}`);
-  return [...lines, ...fewCopies(config, lost, copies)].join('\n');
+  const { agents, copies } = lostStates(config, ids);
+  if (agents.length <= copies) return null;
+  const lines = agents.map(({ agent, why }) => `${agent}: ${why}`);
+  return [...lines, ...fewCopies(config, agents, copies)].join('\n');
 }
 
 const nothing: Repair = { ok: true, awaits: [], notes: [] };
@@ -96,9 +93,12 @@ function noCopies(config: Config): string[] {
 function fewCopies(config: Config, agents: readonly Unsound[], copies: number): string[] {
   const kept = ['no copy', '1 copy'][copies] ?? `${copies} copies`;
   const lost = agents.length === 1 ? '1 state is' : `${agents.length} states are`;
+  const what = 'Restore one of the files from a backup of your own, or repair what can be repaired';
   return [
     `each host has ${kept}, and ${lost} missing or damaged: hosts that only these`,
-    'agents had are lost. Restore one of the files from a backup of your own, or repair what can be repaired:',
+    ...(copies === 0
+      ? [`agents had are lost. ${what}`, '(a damaged file has to be moved to another place before):']
+      : [`agents had are lost. ${what}:`]),
     `  ${launchCommand(config, ' --repair')}`,
   ];
 }

@@ -36,7 +36,7 @@ import { count, printResults, say } from '../common/output.ts';
 import { lockedAgents, noAnswerText } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
-import { checkedCompletion } from '../state-files/completion-check.ts';
+import { completionKind } from '../state-files/completion-check.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import {
   directivesInForce,
@@ -208,7 +208,7 @@ type NoAgent = Extract<ClusterAnswer, { readonly ok: false }>;
 /** Says why no agent has accepted the directive. */
 function notGiven(config: ResolvedConfig, { failures, isRefused = false }: NoAgent): ExitCode {
   sayFailures(config, failures);
-  if (!isRefused && checkedCompletion(config, []).kind === 'complete') {
+  if (!isRefused && completionKind(config, []) === 'complete') {
     const again = launchCommand(config, ' --refresh');
     say(`no agent is left to obey: the crawl is complete; to request its pages again: ${again}`);
     return 1;
@@ -337,7 +337,7 @@ async function giveStored(
   );
   if (failure !== null) say(failure.message);
   if (holders === null) {
-    const isComplete = checkedCompletion(config, []).kind === 'complete';
+    const isComplete = completionKind(config, []) === 'complete';
     const next = isComplete
       ? 'the crawl stays complete; to request its pages again'
       : 'to continue';

@@ -18,7 +18,7 @@ import { printResults, programName, say } from '../common/output.ts';
 import { isLocked } from '../common/running.ts';
 import { walk } from '../common/walk.ts';
 import { askLeft } from '../remote/left-agents.ts';
-import { checkedCompletion } from '../state-files/completion-check.ts';
+import { completionKind } from '../state-files/completion-check.ts';
 import { refuseOtherCrawl } from '../state-files/other-crawl.ts';
 import { mayBeTold } from './known-agents.ts';
 
@@ -107,7 +107,7 @@ function sayUnanswered(config: ResolvedConfig, failures: readonly string[]): voi
   // Agents of other machines may run that this one does not reach.
   say(...failures.filter((failure) => !isOfEnded(failure)));
   refuseOtherCrawl(config);
-  const isComplete = checkedCompletion(config, []).kind === 'complete';
+  const isComplete = completionKind(config, []) === 'complete';
   if (!isComplete) say(...failures.filter(isOfEnded));
   const why = isComplete ? 'the crawl is complete, and no agent' : 'no agent answers, and none';
   say(`${why} runs on this machine; there is nothing to stop`);

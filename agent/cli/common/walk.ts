@@ -1,8 +1,9 @@
 // Brings a command to all agents of a cluster whose agents know only some of the others. One agent
 // that answers forwards the command to the agents that it knows; their answers name further agents,
-// which are next, until nobody new is named. A member of an agent that does not itself answer
-// is unreachable. A contact that does not answer may have left long ago, and does not count.
-// An answer is checked, and the number of names and the time are limited: any agent may be hostile.
+// which are next, until nobody new is named. An agent that another names as its member, and that
+// does not answer itself, is unreachable. A contact that does not answer may have left long ago, and
+// does not count. An answer is checked, and the number of names and the time are limited: any agent
+// may be hostile.
 
 import type { WalkStep } from '../../control/control.ts';
 import type { ControlVerb, MemberCard } from '../../core/protocol/messages.ts';

@@ -23,7 +23,7 @@ import { warnOfPrivateSeeds } from '../common/private-seeds.ts';
 import type { HttpProcess } from '../http/http-process.ts';
 import { nextSteps } from '../query/next-steps.ts';
 import { withoutLeft } from '../remote/left-agents.ts';
-import { checkedCompletion } from '../state-files/completion-check.ts';
+import { completionKind } from '../state-files/completion-check.ts';
 import { readCompletion, removeCompletion } from '../state-files/completion-file.ts';
 import type { ClusterStatus } from '../status/status-command.ts';
 import { TopFrames } from '../top/top-frame.ts';
@@ -387,7 +387,7 @@ class Launch {
     this.#waiting.delete(id);
     const { config, ids, completedBy } = this.#options;
     // A directive that the agent accepted after the end may have reopened the crawl.
-    if (completedBy && checkedCompletion(config, ids).kind === 'changed') removeCompletion(config);
+    if (completedBy && completionKind(config, ids) === 'changed') removeCompletion(config);
     const k = this.agents.findIndex((agent) => agent.id === id);
     this.agents[k] = this.#start(id);
   }

@@ -5,7 +5,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, membersOf } from '../../../config/config.ts';
-import { ENDPOINT_FILE } from '../../../config/values/agent-endpoint.ts';
 import { claimsOf } from '../../composition/config-parts.ts';
 import { WHOLE_BYTES_MAX } from '../../storage/file/database.ts';
 import { sizeOf } from '../../storage/file/examination.ts';
@@ -73,16 +72,33 @@ export function checkedCompletion(config: Config, here: readonly string[]): Chec
     return { kind: 'unsound', note, agents, copies: copiesAtEnd(config, note) };
   const { leftOut } = compareStates(dataDir, config.name, note.agents);
   const older = members.flatMap((agent) => setBack(dataDir, agent, note));
-  const isSetBack = older.length > 0;
+  const orders = members.flatMap((agent) => reordered(dataDir, agent, note));
+  // A block that has ended queues URLs again.
+  const isSetBack = older.length > 0 && orders.length === 0;
   const why = [
     ...older,
     ...(isSetBack
-      ? ['URLs found since then may be lost; a start with --refresh after the end finds them']
+      ? [
+          'URLs found after that older state may be lost; after the end, --refresh finds those that pages link to',
+        ]
       : []),
-    ...members.flatMap((agent) => reordered(dataDir, agent, note)),
+    ...orders,
     ...leftOut.map((one) => `${leftOutText(one)}, which the completion record does not include`),
   ];
   return why.length > 0 ? { kind: 'changed', note, why, isSetBack } : completion;
+}
+
+/** As `checkedCompletion`; null if a state cannot be read by this user, or not be copied. */
+export function completionKind(
+  config: Config,
+  here: readonly string[],
+): CheckedCompletion['kind'] | null {
+  try {
+    return checkedCompletion(config, here).kind;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
 }
 
 /** Uses the number of backups of the completed crawl, since the config may have changed. */
@@ -95,13 +111,29 @@ function copiesAtEnd(config: Config, note: CompletionNote): number {
   }
 }
 
-/** Those of the agents that have run in the data directory and whose state is missing or damaged. */
-export function lostStates(config: Config, ids: readonly string[]): Unsound[] {
-  return ids.flatMap((agent) => {
-    const hasRun = fs.existsSync(path.join(config.agent.dataDir, agent, ENDPOINT_FILE));
-    const why = hasRun ? unsoundness(config, agent, 0) : null;
-    return why === null ? [] : [{ agent, why }];
-  });
+/**
+ * Those of the agents that have taken part in an incomplete crawl and whose state is missing or
+ * damaged, and the number of other agents with a copy of each host.
+ */
+export function lostStates(
+  config: Config,
+  ids: readonly string[],
+): { readonly agents: readonly Unsound[]; readonly copies: number } {
+  const { dataDir } = config.agent;
+  const { files } = openStateFiles(dataDir, []);
+  try {
+    // Without any state the crawl begins anew, and finds all URLs again.
+    if (files.length === 0) return { agents: [], copies: 0 };
+    const { view, backups } = ownersOf(files, config);
+    const agents = ids.flatMap((agent) => {
+      const hasState = fs.existsSync(path.join(dataDir, agent, 'state.sqlite'));
+      const why = hasState || view.includes(agent) ? unsoundness(config, agent, 0) : null;
+      return why === null ? [] : [{ agent, why }];
+    });
+    return { agents, copies: copiesOf(backups, view) };
+  } finally {
+    for (const file of files) file.close();
+  }
 }
 
 /**

@@ -40,20 +40,23 @@ export interface DialTarget {
   readonly port: number;
   readonly guard: AddressGuard;
   readonly lookup: Lookup;
+  /** The limit of the caller on connecting, in ms; 5 s by default. */
+  readonly connectMs?: number;
   /** Address chosen before: the only one to dial. It is checked like any other. */
   readonly address?: string | null;
 }
 
 /** Limit on the addresses tried for one connection. More could not all be tried in `connectMs`. */
-const ADDRESSES_TRIED_MAX = 8;
+const ADDRESSES_TRIED_MAX = 4;
 /**
  * Milliseconds for an attempt at one of several addresses. Node ends it then, and does not try this
  * address again, so it must be longer than the longest round trips, and than one retransmission
- * after a second. The last address has what is left of `connectMs`.
+ * after a second.
  */
 const ATTEMPT_MS = 1250;
-/** Milliseconds for all attempts but the last. Half of the default `connectMs`. */
-const ATTEMPTS_MS = 2500;
+/** The share of `connectMs` for all attempts but the last, which has what is left. */
+const ATTEMPTS_SHARE = 0.5;
+const CONNECT_MS = 5000;
 
 /** Sockets can report errors after their last use. Without a listener these end the process. */
 const ignoreError = () => {};
@@ -125,7 +128,7 @@ function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): S
     port: target.port,
     noDelay: true,
     autoSelectFamily: addresses.length > 1,
-    autoSelectFamilyAttemptTimeout: attemptMs(addresses.length),
+    autoSelectFamilyAttemptTimeout: attemptMs(target.connectMs ?? CONNECT_MS, addresses.length),
     // Node asks for all addresses or for one, by `options.all`. It gets the checked addresses.
     lookup: (_hostname, options, callback) => {
       if (options.all) {
@@ -137,8 +140,10 @@ function connectTo(target: DialTarget, addresses: readonly ResolvedAddress[]): S
   });
 }
 
-function attemptMs(addresses: number): number {
-  return Math.min(ATTEMPT_MS, Math.round(ATTEMPTS_MS / Math.max(1, addresses - 1)));
+function attemptMs(connectMs: number, addresses: number): number {
+  const shareMs = (connectMs * ATTEMPTS_SHARE) / Math.max(1, addresses - 1);
+  // Node takes at least 10 ms.
+  return Math.max(10, Math.min(ATTEMPT_MS, Math.round(shareMs)));
 }
 
 function connectError(error: Error): DialError {

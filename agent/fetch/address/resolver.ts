@@ -33,10 +33,11 @@ export interface ResolverOptions {
 const TRY_MS = 1500;
 const TRIES = 2;
 /**
- * How long in ms an answer with addresses waits for those of the other family. RFC 8305 advises 50
- * ms. Some servers never answer queries for AAAA.
+ * How long in ms IPv4 addresses wait for those of IPv6: some servers never answer queries for AAAA.
+ * RFC 8305 advises 50 ms. An answer without them is used for a short time only.
  */
-const OTHER_FAMILY_MS = 100;
+const IPV6_WAIT_MS = 100;
+const CUT_TTL_MS = 5000;
 /** Limit on the addresses of a name. More are an attack. */
 const ADDRESSES_MAX = 64;
 /**
@@ -93,7 +94,9 @@ async function byDns(
   const lists = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const addresses = alternating(lists.map((list) => list.addresses)).slice(0, ADDRESSES_MAX);
   if (addresses.length > 0) {
-    return { addresses, ttlMs: Math.min(...lists.map((list) => list.ttlMs)) };
+    const isCut = settled.length < queries.length;
+    const ttls = lists.map((list) => list.ttlMs);
+    return { addresses, ttlMs: Math.min(...ttls, isCut ? CUT_TTL_MS : Infinity) };
   }
   const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   // A failure outweighs "no such name": that query might have found an address.
@@ -103,7 +106,7 @@ async function byDns(
 
 type Answers = Awaited<ReturnType<typeof answersOf>>;
 
-/** As `Promise.allSettled`, but an answer with addresses does not wait long for the others. */
+/** As `Promise.allSettled`, but IPv4 addresses do not wait long for the other query. */
 function settledSoon(queries: readonly Promise<Answers>[]) {
   return new Promise<PromiseSettledResult<Answers>[]>((resolve) => {
     const settled: (PromiseSettledResult<Answers> | undefined)[] = queries.map(() => undefined);
@@ -115,7 +118,9 @@ function settledSoon(queries: readonly Promise<Answers>[]) {
     const note = (at: number, one: PromiseSettledResult<Answers>) => {
       settled[at] = one;
       if (!settled.includes(undefined)) end();
-      else if (one.status === 'fulfilled') timer ??= setTimeout(end, OTHER_FAMILY_MS);
+      else if (one.status === 'fulfilled' && one.value.addresses[0]?.family === 4) {
+        timer ??= setTimeout(end, IPV6_WAIT_MS);
+      }
     };
     for (const [at, query] of queries.entries()) {
       query.then(

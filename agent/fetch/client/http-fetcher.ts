@@ -70,6 +70,7 @@ export function createHttpFetcher(options: HttpFetcherOptions, client: Got | nul
   const pool = createConnectionPool({
     ...options,
     lookup: options.lookup ?? systemLookup,
+    connectMs: options.timeouts.connectMs,
     idleMax: options.idleConnectionsMax ?? IDLE_CONNECTIONS_MAX,
     idleMs: options.idleMs ?? IDLE_MS,
     verifyCertificates: options.verifyCertificates ?? true,

@@ -19,6 +19,8 @@ import { Http2Sessions } from './http2-sessions.ts';
 export interface ConnectionPoolOptions {
   readonly guard: AddressGuard;
   readonly lookup: Lookup;
+  /** Limit on connecting, in ms. */
+  readonly connectMs: number;
   /**
    * Maximum number of idle connections per scheme, over all hosts. Beyond it the oldest is closed.
    */
@@ -261,6 +263,7 @@ function dialTarget(request: ClientRequestArgs, options: ConnectionPoolOptions, 
     port: Number(request.port || port),
     guard: options.guard,
     lookup: options.lookup,
+    connectMs: options.connectMs,
     address: dialingOf(request).address,
   };
 }

@@ -187,7 +187,7 @@ describe('a complete crawl', () => {
     // The next round reads all pages anew, because they may link to URLs that are lost.
     assert.match(
       stderr,
-      /URLs found since then may be lost; a start with --refresh after the end finds them/,
+      /URLs found after that older state may be lost; after the end, --refresh finds those that pages/,
     );
     for (const agent of ['a1', 'a2', 'a3']) {
       const db = new Database(fileIn(path.join(data, agent)), { readonly: true });

@@ -132,8 +132,16 @@ describe('resolver', () => {
 
   test('one family is sufficient if the servers never answer queries for the other', async () => {
     const silent = { ...client(['192.0.2.1'], []), resolve6: () => new Promise<never>(() => {}) };
-    const { addresses } = await createResolver({ family: 'any', client: () => silent })('a.test');
-    assert.deepEqual(addresses, [V4]);
+    const answer = await createResolver({ family: 'any', client: () => silent })('a.test');
+    assert.deepEqual(answer, { addresses: [V4], ttlMs: 5000 });
+  });
+
+  test('IPv6 addresses wait for those of IPv4', async () => {
+    const late = Promise.withResolvers<{ address: string; ttl: number }[]>();
+    const dns = { ...client([], ['2001:db8::1']), resolve4: () => late.promise };
+    const answer = createResolver({ family: 'any', client: () => dns })('a.test');
+    setTimeout(() => late.resolve([{ address: '192.0.2.1', ttl: 60 }]), 300);
+    assert.deepEqual(await answer, { addresses: [V4, V6], ttlMs: 60_000 });
   });
 
   test('reads the addresses of the DNS servers again when none answers', async () => {

@@ -9,7 +9,7 @@ import { createConnectionPool } from '../../../../agent/fetch/connection/connect
 
 const guard = new AddressGuard({ allowPrivate: true });
 const settings = {
-  ...{ guard, idleMax: 4, idleMs: 1000 },
+  ...{ guard, idleMax: 4, connectMs: 5000, idleMs: 1000 },
   ...{ verifyCertificates: true, offerHttp2: true, proxy: null, now: () => 0 },
 };
 
