@@ -97,7 +97,10 @@ function fewCopies(config: Config, agents: readonly Unsound[], copies: number): 
   return [
     `each host has ${kept}, and ${lost} missing or damaged: hosts that only these`,
     ...(copies === 0
-      ? [`agents had are lost. ${what}`, '(a damaged file has to be moved to another place before):']
+      ? [
+          `agents had are lost. ${what}`,
+          '(a damaged file has to be moved to another place before):',
+        ]
       : [`agents had are lost. ${what}:`]),
     `  ${launchCommand(config, ' --repair')}`,
   ];

@@ -76,7 +76,7 @@ async function membersOfRunning(config: ResolvedConfig): Promise<readonly string
 
 /** The agents last in view, and those that completed the crawl. */
 function lastMembers(config: Config): readonly ConfiguredMember[] {
-  const { files } = openFilesOf(config, []);
+  const { files } = openFilesOf(config, [], [], false);
   try {
     const completion = readCompletion(config);
     const atEnd = completion.kind === 'complete' ? completion.note.agents : [];

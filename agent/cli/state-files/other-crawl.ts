@@ -31,14 +31,16 @@ export function otherCrawlOf(config: Config, ids: readonly string[]): string | n
  * Opens the state files of this crawl.
  *
  * @param except - agents whose files are not read
+ * @param needsAll - as in `openStateFiles`
  * @throws Refusal if the state of an agent of the config, or every state found, is of another crawl
  */
 export function openFilesOf(
   config: Config,
   expected: readonly string[],
   except: readonly string[] = [],
+  needsAll = true,
 ): StateFiles {
-  const found = openStateFiles(config.agent.dataDir, expected, { except, needsAll: true });
+  const found = openStateFiles(config.agent.dataDir, expected, { except, needsAll });
   const members = membersOf(config).map(({ id }) => id);
   const { own, others } = ownFiles(found.files, config.name);
   const refused = others.find(([{ agent }]) => own.length === 0 || members.includes(agent));
@@ -72,7 +74,7 @@ export function ownFiles(
  * @throws Refusal as `openFilesOf` does
  */
 export function refuseOtherCrawl(config: Config): void {
-  for (const file of openFilesOf(config, []).files) file.close();
+  for (const file of openFilesOf(config, [], [], false).files) file.close();
 }
 
 function otherText(config: Config, path: string, other: string): string {
