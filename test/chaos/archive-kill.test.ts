@@ -167,10 +167,19 @@ for (const formats of packings) {
 test('archive: if a file is cut, the pages of the lost records are requeued', async (t) => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'ubiring-archive-'));
   t.after(() => fs.rmSync(directory, { recursive: true }));
-  await live(directory, { seed: 1, ms: 100 });
-  recover(directory);
+  const warc = path.join(directory, 'warc');
+  const inNewest = () => {
+    const name = path.basename(newestOf(warc));
+    return rowsIn(directory).filter(({ file }) => file === name).length;
+  };
+  // On a busy machine a life may write few records.
+  for (let seed = 1; seed === 1 || inNewest() < 10; seed++) {
+    assert.ok(seed <= 50, 'no life has written ten records to one file');
+    await live(directory, { seed, ms: 100 });
+    recover(directory);
+  }
   const before = await assertWhole(directory);
-  const newest = newestOf(path.join(directory, 'warc'));
+  const newest = newestOf(warc);
   const bytes = fs.statSync(newest).size;
   for (const share of [0.9, 0.4, 0.1]) {
     fs.truncateSync(newest, Math.floor(bytes * share));
