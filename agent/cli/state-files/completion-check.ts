@@ -17,6 +17,7 @@ import { isLocked } from '../common/running.ts';
 import { type Completion, type CompletionNote, readCompletion } from './completion-file.ts';
 import { compareStates } from './left-out.ts';
 import { leftOutText } from './left-out-text.ts';
+import { ownFiles } from './other-crawl.ts';
 import { copiesOf, ownersOf } from './query-owners.ts';
 import { ordersOf, stateTotals } from './state-totals.ts';
 
@@ -73,8 +74,9 @@ export function checkedCompletion(config: Config, here: readonly string[]): Chec
   const { leftOut } = compareStates(dataDir, config.name, note.agents);
   const older = members.flatMap((agent) => setBack(dataDir, agent, note));
   const orders = members.flatMap((agent) => reordered(dataDir, agent, note));
-  // A block that has ended queues URLs again.
-  const isSetBack = older.length > 0 && orders.length === 0;
+  // A block that has ended queues URLs again, but removes no pages.
+  const hasLostPages = members.some((agent) => hasFewerPages(dataDir, agent, note));
+  const isSetBack = hasLostPages || (older.length > 0 && orders.length === 0);
   const why = [
     ...older,
     ...(isSetBack
@@ -120,7 +122,8 @@ export function lostStates(
   ids: readonly string[],
 ): { readonly agents: readonly Unsound[]; readonly copies: number } {
   const { dataDir } = config.agent;
-  const { files } = openStateFiles(dataDir, []);
+  const { own: files, others } = ownFiles(openStateFiles(dataDir, []).files, config.name);
+  for (const [file] of others) file.close();
   try {
     // Without any state the crawl begins anew, and finds all URLs again.
     if (files.length === 0) return { agents: [], copies: 0 };
@@ -137,9 +140,10 @@ export function lostStates(
 }
 
 /**
- * What is wrong with the state file of an agent; null if nothing is, or if the agent runs.
+ * Says what is wrong with the state file of an agent.
  *
  * @param wholeBytesMax - smaller files are read whole
+ * @returns null if the file is sound, or if the agent runs
  * @throws Refusal if this user may not read it, or cannot copy it
  */
 function unsoundness(
@@ -179,6 +183,10 @@ function setBack(dataDir: string, agent: string, { states }: CompletionNote): st
   if (now.pages >= then.pages && now.queued <= then.queued) return [];
   const text = ({ pages, queued }: typeof then) => `${pages} pages and ${queued} queued URLs`;
   return [`${agent}: its state has ${text(now)}; at the end of the crawl it had ${text(then)}`];
+}
+
+function hasFewerPages(dataDir: string, agent: string, { states }: CompletionNote): boolean {
+  return (stateTotals(dataDir, agent)?.pages ?? Infinity) < (states?.[agent]?.pages ?? 0);
 }
 
 /** Reports a state whose blocks have changed, or whose round has, since the end or before it. */
